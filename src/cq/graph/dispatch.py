@@ -21,9 +21,9 @@ def find_dispatched(linker: Linker, unit: View, site: Site, function: Function |
     name = site.name if function is None else function.definition.name
     behind = around.owner if site.kind == "super" else None
     receivers = linker.callers.receivers(around)
-    is_open = UNKNOWN in receivers
+    is_open = UNKNOWN in receivers or not receivers  # nobody is known to call it: then somebody unknown does
     heirs = linker.callers.find_heirs(around.owner) if is_open and function is not None else []
-    if is_open and len(receivers) == 1 and not _have_own(linker, heirs, name):
+    if is_open and len(receivers) < 2 and not _have_own(linker, heirs, name):
         return {}
     if function is not None and linker.members.find_method(around.owner, name, behind, function) is not function:
         return {}  # of another object, or `super(Other, self)`

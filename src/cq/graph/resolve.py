@@ -27,6 +27,7 @@ from cq.graph.things import (
 from cq.graph.unit import Unit
 from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
 from cq.model.code import (
+    Attribute,
     Augmented,
     Bind,
     Definition,
@@ -381,6 +382,8 @@ class Resolver:
                     continue
             others: Values = {}
             receiver = thing.receiver if isinstance(thing, Bound) else None
+            if receiver is None and "static" in function.definition.modifiers:
+                receiver = self._find_declared(unit, unit.sites[number])
             if is_own(receiver) or (receiver is None and _is_read_off(unit.sites[number], function)):
                 others = find_dispatched(self.linker, unit, unit.sites[number], function)
             elif is_open(receiver):
@@ -409,6 +412,13 @@ class Resolver:
             meaning = meaning._replace(status="ambiguous")
         places = tuple(sorted(meaning.places, key=lambda place: place not in declared))  # the others as they were
         return Run(meaning._replace(places=places), not kept, bool(declared)) if places else None
+
+    def _find_declared(self, unit: View, site: Site) -> Thing | None:
+        """What a static method is read off, which does not know it: where a type says what that is."""
+        base = site.callee.base if isinstance(site.callee, Attribute) else split_receiver(site.callee)
+        values = {} if base is None else self.linker.evaluate(unit, site.scope, base, site.start)
+        found = [thing for thing in values if is_open(thing) and not is_own(thing)]
+        return found[0] if len(found) == 1 else None
 
     def _may_be_others(self, receiver: Instance | OwnClass, function: Function) -> bool:
         """Whether what runs in the place of a method is not known: it has no code of its own, or so many classes stand

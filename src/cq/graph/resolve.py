@@ -6,7 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from cq.graph.callers import is_open, is_own
 from cq.graph.dialect import Dialect
-from cq.graph.dispatch import find_declared, find_dispatched, is_wrapping, without_givers
+from cq.graph.dispatch import (
+    find_declared,
+    find_dispatched,
+    find_typed_receiver,
+    is_only_method,
+    is_wrapping,
+    without_givers,
+)
 from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
@@ -27,7 +34,6 @@ from cq.graph.things import (
 from cq.graph.unit import Unit
 from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
 from cq.model.code import (
-    Attribute,
     Augmented,
     Bind,
     Definition,
@@ -97,7 +103,7 @@ class Resolver:
         if dialect.is_static and len(values) > 1 and UNKNOWN in values:
             values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
-        if meaning.status == "ambiguous" and self._is_only(unit, number, values):
+        if meaning.status == "ambiguous" and is_only_method(self.linker, unit, number, values):
             meaning = meaning._replace(status="resolved")
         if meaning.module:
             meaning = meaning._replace(module=_name_own(meaning.module, dialect))
@@ -110,19 +116,6 @@ class Resolver:
             if site.name and site.name != site.callee and dialect.is_method_call(site):
                 return BY_NAME
         return meaning
-
-    def _is_only(self, unit: View, number: int, values: Values) -> bool:
-        """Whether a call on what is only partly known means the one method that is known to come there, since nothing
-        else has a method of that name."""
-        site, dialect = unit.sites[number], self.linker.dialect(unit)
-        known = [thing for thing in values if thing is not UNKNOWN]
-        if len(known) != 1 or site.name in dialect.common_members or not dialect.is_method_call(site):
-            return False
-        thing = known[0]
-        function = thing.function if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) else None
-        if not isinstance(function, Function) or function.definition.name != site.name:
-            return False
-        return self.linker.documents.find_only_method(site.name) == (function.unit, function.definition)
 
     def call_and_construct(self, unit: View, number: int, values: Values) -> tuple[Meaning, list[Meaning]]:
         """What a call runs, and the constructors of what it makes."""
@@ -383,7 +376,7 @@ class Resolver:
             others: Values = {}
             receiver = thing.receiver if isinstance(thing, Bound) else None
             if receiver is None and "static" in function.definition.modifiers:
-                receiver = self._find_declared(unit, unit.sites[number])
+                receiver = find_typed_receiver(self.linker, unit, unit.sites[number])
             if is_own(receiver) or (receiver is None and _is_read_off(unit.sites[number], function)):
                 others = find_dispatched(self.linker, unit, unit.sites[number], function)
             elif is_open(receiver):
@@ -412,13 +405,6 @@ class Resolver:
             meaning = meaning._replace(status="ambiguous")
         places = tuple(sorted(meaning.places, key=lambda place: place not in declared))  # the others as they were
         return Run(meaning._replace(places=places), not kept, bool(declared)) if places else None
-
-    def _find_declared(self, unit: View, site: Site) -> Thing | None:
-        """What a static method is read off, which does not know it: where a type says what that is."""
-        base = site.callee.base if isinstance(site.callee, Attribute) else split_receiver(site.callee)
-        values = {} if base is None else self.linker.evaluate(unit, site.scope, base, site.start)
-        found = [thing for thing in values if is_open(thing) and not is_own(thing)]
-        return found[0] if len(found) == 1 else None
 
     def _may_be_others(self, receiver: Instance | OwnClass, function: Function) -> bool:
         """Whether what runs in the place of a method is not known: it has no code of its own, or so many classes stand

@@ -4,7 +4,7 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 

@@ -19,6 +19,8 @@ import msgspec
 
 from cq.indexing.refresh import Settings
 from cq.model.config import (
+    ArchitectureConfig,
+    ArchitectureRule,
     ArtifactsConfig,
     ConfigFile,
     Configuration,
@@ -44,7 +46,8 @@ _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
     ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
-    ("find",): FindConfig,
+    ("find",): FindConfig, ("architecture",): ArchitectureConfig,
+    ("architecture", "rules"): ArchitectureRule,
 }  # fmt: skip
 
 
@@ -91,7 +94,7 @@ def load_config(
     settings += [Setting(f"find.{name}", getattr(models, name), source) for name, source in chosen.items()]
     return Configuration(
         config, tuple(settings), (*notes, *refused), file.queries, file.providers, file.neighborhood, file.artifacts,
-        file.find, models,
+        file.find, models, file.architecture,
     )  # fmt: skip
 
 

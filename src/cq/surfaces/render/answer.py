@@ -183,7 +183,7 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
 
 def render_nothing(answer: Answer) -> list[str]:
     query = show_query(answer.summary.get("query", ""))
-    how = " or ".join(_MODES.get(mode, mode) for mode in answer.summary.get("mode_chain", ()))
+    how = " or ".join(_MODES.get(mode, str(mode)) for mode in answer.summary.get("mode_chain", ()))
     if any(event.category == "timeout" for event in answer.degraded):
         return [f"stopped before anything was found: {query!r}"]
     rows = [f"nothing found: {query!r}" + (f" as {how}" if how else "")]

@@ -30,6 +30,7 @@ _PUBLIC = {
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
+    "cq.questions.diff": "DiffOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",
     "cq.questions.exceptions": "ExceptionsOptions",
     "cq.questions.find": "FindOptions",

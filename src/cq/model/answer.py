@@ -364,6 +364,25 @@ class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     is_new: bool = True  # not in the baseline
 
 
+class ChangeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.diff.change.v1"):
+    """What became of a definition between two states. `change` is a key of CHANGES in cq.questions.diff; `score` how
+    sure it is that the old definition and the new are one; `broken` the places that call it as it was."""
+
+    change: str
+    name: str
+    symbol_kind: str
+    role: str
+    old_name: str = ""
+    old_path: str = ""
+    old_signature: str = ""
+    new_signature: str = ""
+    public: bool = False
+    score: float = 1.0
+    reasons: tuple[str, ...] = ()
+    callers: int = 0
+    broken: tuple[str, ...] = ()
+
+
 class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.routes.route.v1"):
     """Something that comes in from outside. `path` is that of a request, or the name of a command, task or signal; what
     of it nobody knows stands in braces."""
@@ -461,6 +480,7 @@ Details = (
     | EffectDetails
     | RiskDetails
     | RouteDetails
+    | ChangeDetails
 )
 
 

@@ -68,6 +68,15 @@ def find_revision(root: str, ref: str) -> Revision:
         return _find(git, before, ref)
 
 
+def find_parting(root: str, one: str, other: str) -> str:
+    """The best common ancestor of two commits; GitError where there is none."""
+    with _open(root) as (git, _):
+        found, status = git.run_any("merge-base", git.find_commit(one), git.find_commit(other))
+    if status or not found:
+        raise GitError("they have no common history")
+    return found.decode().split("\n")[0]
+
+
 @contextmanager
 def open_revision(root: str, revision: Revision) -> Iterator[StoredRevision]:
     with _open(root) as (git, _):

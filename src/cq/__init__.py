@@ -13,7 +13,7 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
+        "Agreement Answer ArtifactRef AsOf Budget CallArgument CallDetails Candidate Capture ChangeDetails Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
         "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
@@ -23,15 +23,15 @@ _PUBLIC = {
     "cq.model.config": "Configuration",
     "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
     "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
-    "cq.model.history": "Change",
+    "cq.model.history": "Change Revision",
     "cq.model.location": "Location",
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
-    "cq.questions.diff": "DiffOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",
+    "cq.questions.diff": "DiffOptions",
     "cq.questions.exceptions": "ExceptionsOptions",
     "cq.questions.find": "FindOptions",
     "cq.questions.graph": "GraphOptions",

@@ -5,11 +5,13 @@ from cq.model.answer import (
     Agreement,
     Answer,
     ArtifactRef,
+    AsOf,
     Budget,
     CallArgument,
     CallDetails,
     Candidate,
     Capture,
+    ChangeDetails,
     Confidence,
     CountDetails,
     Degradation,
@@ -52,7 +54,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change
+from cq.model.history import Change, Revision
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -60,6 +62,7 @@ from cq.model.status import Check, Degraded, Freshness, LanguageStatus, MistakeS
 from cq.questions.bytecode import BytecodeOptions
 from cq.questions.calls import CallsOptions
 from cq.questions.diagnostics import DiagnosticsOptions
+from cq.questions.diff import DiffOptions
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.find import FindOptions
 from cq.questions.graph import GraphOptions
@@ -88,19 +91,18 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument",
-    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion", "Confidence",
-    "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation",
-    "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
-    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
-    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
-    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
-    "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
-    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
-    "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
-    "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
-    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",
-    "Truncation", "TypesOptions", "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan",
-    "query",
+    "Agreement", "Answer", "ArtifactRef", "AsOf", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument",
+    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "ChangeDetails", "Check", "Completion",
+    "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError",
+    "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions", "EffectDetails",
+    "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer",
+    "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions",
+    "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight",
+    "LanguageStatus", "LinkDetails", "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding",
+    "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan",
+    "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
+    "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions",
+    "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
+    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation",
+    "TypesOptions", "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

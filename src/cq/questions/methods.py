@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from cq.questions.bytecode import BytecodeOptions
     from cq.questions.calls import CallsOptions
     from cq.questions.diagnostics import DiagnosticsOptions
+    from cq.questions.diff import DiffOptions
     from cq.questions.exceptions import ExceptionsOptions
     from cq.questions.find import FindOptions
     from cq.questions.graph import GraphOptions
@@ -152,6 +153,11 @@ class Questions(ABC):
     def tests_for(self, question: str | TestsForOptions) -> Answer:
         """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
         return self._ask("tests-for", (question,) if isinstance(question, str) else question)
+
+    def diff(self, question: str | DiffOptions = "HEAD") -> Answer:
+        """What a change means between two states of the repository: what breaks, whose calls, what is renamed. See
+        DiffOptions."""
+        return self._ask("diff", (question,) if isinstance(question, str) else question)
 
     def routes(self, question: str | RoutesOptions = "") -> Answer:
         """What comes in from outside, and what handles it: requests, commands, tasks, signals. See RoutesOptions."""

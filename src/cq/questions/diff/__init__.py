@@ -14,6 +14,7 @@ import msgspec
 from cq.answers.options import Languages, Option, Options, Paged, split
 from cq.answers.page import Page, count_tokens, take
 from cq.answers.words import count
+from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, ChangeDetails, Finding, Insight, Run, Section, Slice, Truncation
 from cq.model.errors import UsageError, suggest
 from cq.questions.diff.breaking import FUNCTIONS, find_breaking, read_parameters
@@ -21,6 +22,7 @@ from cq.questions.diff.pairing import Pair, Side, pair_definitions
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.signatures import find_parameters, judge_calls
 from cq.snapshot.snapshot import open_snapshot
+from cq.snapshot.target import Definition
 from cq.source.read import content_hash
 from cq.source.role import find_role
 
@@ -174,8 +176,8 @@ def _compare(before: Snapshot, after: Snapshot, options: DiffOptions, said: str)
         Run(generation=after.tree.generation),
         {
             "query": said, "from": _name(before), "to": _name(after), "files": len(found.changed),
-            "files_moved": len(found.files), "public_renamed": lost, **{kind: counts[kind] for kind in CHANGES}, "failed": failed,
-            "diff_id": _identify(before, after, options),
+            "files_moved": len(found.files), "public_renamed": lost,
+            **{kind: counts[kind] for kind in CHANGES}, "failed": failed, "diff_id": _identify(before, after, options),
         },
         found=len(events) + len(found.files),
         insight=Insight(
@@ -235,8 +237,17 @@ class _Judge:
     def __init__(self, old: Relations, new: Relations, pairs: Sequence[Pair]) -> None:
         self.old, self.new = old, new
         both = [(pair.old.row.symbol.name, pair.new.row.symbol.name) for pair in pairs if pair.old and pair.new]
+        self.holders = {
+            (pair.old.path, pair.old.name): (pair.new.path, pair.new.name) for pair in pairs if pair.old and pair.new
+        }
         self.names = {one: other for one, other in both if one != other}
-        self.lone = {(side.path, side.name) for pair in pairs if not pair.old or not pair.new for side in (pair.old, pair.new) if side}
+        self.lone = {
+            (side.path, side.name)
+            for pair in pairs
+            if not pair.old or not pair.new
+            for side in (pair.old, pair.new)
+            if side
+        }
 
     def _rename(self, text: str) -> str:
         """With the names that definitions have now."""
@@ -253,26 +264,50 @@ class _Judge:
         if new is None:
             yield from self._find_removed(pair, old)
             return
-        if old.name != new.name or old.path != new.path:
+        if (old.name != new.name or old.path != new.path) and not self._follows(old, new):
             yield from self._find_moved(pair, old, new)
         one, other = " ".join(old.row.symbol.signature.split()), " ".join(new.row.symbol.signature.split())
         was, now = read_parameters(self.old, old), read_parameters(self.new, new)
         reasons = find_breaking(old, new, was, now, self._rename)
         if reasons or self._rename(one) != other:
             yield from self._find_signed(pair, old, new, reasons)
-        elif old.name == new.name and old.code != new.code:
+        elif old.code != new.code and (old.name == new.name or self._follows(old, new)):
             yield self._event("body", pair, f"{new.name}: {_say_body(old, new)}")
-        elif old.code == new.code and old.path == new.path and old.name == new.name:
+        elif old.code == new.code and not new.members and (old.path, old.name) == (new.path, new.name):
             yield self._event("text", pair, new.name)
+
+    def is_public(self, side: Side) -> bool:
+        """Whether others may use it: by a module that is not hidden, or by one that stands for its folder and takes it
+        over."""
+        if not side.is_public:
+            return False
+        modules = [part for part in side.path.split("/") if part.startswith("_") and not part.startswith("__")]
+        if not modules:
+            return True
+        relations = self.old if self.old.hold(side.path) is side.row.file else self.new
+        symbols, number = side.row.siblings, side.row.number
+        while symbols[number].parent >= 0:
+            number = symbols[number].parent
+        outermost = relations.find_place(Definition(side.row.file, side.row.document, number))
+        files = describe(side.row.file.language).module_files
+        return outermost is not None and any(
+            edge.kind == "imports" and f"/{edge.source.path.rpartition('/')[2]}" in files
+            for edge in relations.referrers.find_into(outermost, possible=False)
+        )
 
     def _is_part(self, side: Side | None) -> bool:
         """Whether what holds a definition has come or gone as a whole, too."""
         above = side.name.rpartition(".")[0] if side is not None else ""
         return bool(above) and side is not None and (side.path, above) in self.lone
 
+    def _follows(self, old: Side, new: Side) -> bool:
+        """Whether only what holds a definition has another name or place, which is told of that."""
+        (above, _, name), (other, _, same) = old.name.rpartition("."), new.name.rpartition(".")
+        return bool(above) and name == same and self.holders.get((old.path, above)) == (new.path, other)
+
     def _find_removed(self, pair: Pair, old: Side) -> Iterator[_Event]:
         left, callers = self._find_left(old)
-        kind = "breaking" if old.is_public else "removed"
+        kind = "breaking" if self.is_public(old) else "removed"
         message = f"{old.name} removed{_say_callers(callers, left)}"
         yield self._event(kind, pair, message, ("removed",), callers, left)
         if left:
@@ -301,11 +336,12 @@ class _Judge:
                 tests += find_role(verdict.edge.source.path) == "test"
                 if verdict.verdict == "breaks":
                     broken.append(self.new.place(verdict.edge))
-        kind = "breaking" if reasons and new.is_public else "signature"
+        kind = "breaking" if reasons and self.is_public(old) else "signature"
         what = "; ".join(reasons) or f"`{_sign(old)}` → `{_sign(new)}`"
         said = f"{new.name}: {what}"
         if callers:
             outside = f", {callers - tests} outside tests" if tests else ""
+            outside = ", all in tests" if tests == callers else outside
             said += f"   {count(callers, 'caller')}{outside}" + (f", {len(broken)} not edited to fit" if broken else "")
         yield self._event(kind, pair, said, tuple(reasons), callers, broken)
         if broken:
@@ -334,8 +370,8 @@ class _Judge:
                 if other.callee != call.callee or other.receiver != call.receiver:
                     continue
                 meant = self.new.calls.find_call(source.path, document, number)
-                if meant.resolved is not None or meant.status == "external":
-                    continue
+                if meant.candidates or meant.status == "external":
+                    continue  # it may mean another now
                 around = held.symbols[document][other.scope].qualified_name if other.scope >= 0 else ""
                 if around == source.name.partition("#")[0]:
                     left.append(f"{source.path}:{held.lines.line(max(other.name_start, other.start))}")
@@ -359,7 +395,7 @@ class _Judge:
             old_path=pair.old.path if pair.old and pair.new and pair.old.path != side.path else "",
             old_signature=_sign(pair.old) if pair.old else "",
             new_signature=_sign(pair.new) if pair.new else "",
-            public=side.is_public, score=pair.score, reasons=reasons, callers=callers, broken=tuple(broken),
+            public=self.is_public(side), score=pair.score, reasons=reasons, callers=callers, broken=tuple(broken),
         )  # fmt: skip
         return _Event(kind, pair, details, message)
 

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
+
+import msgspec
 
 from cq.language import describe
 from cq.model.code import Parameter
@@ -15,6 +18,7 @@ if TYPE_CHECKING:
     from cq.snapshot.relations import Relations
 
 FUNCTIONS = ("function", "method")
+MOST_TYPE = 60  # characters of a type that are shown
 
 
 def read_parameters(relations: Relations, side: Side) -> tuple[Parameter, ...] | None:
@@ -26,7 +30,16 @@ def read_parameters(relations: Relations, side: Side) -> tuple[Parameter, ...] |
             found = parse_signature(row.symbol.signature.removeprefix("async "), _language(side), row.symbol.name)
         except UsageError:
             return None
-    return found[1:] if found and takes_receiver(row) else found
+    found = found[1:] if found and takes_receiver(row) else found
+    return tuple(_as_meant(parameter) for parameter in found)
+
+
+def _as_meant(parameter: Parameter) -> Parameter:
+    """`def f(__value)` said before there was a slash that nobody passes it by name."""
+    name = parameter.name
+    if parameter.kind == "" and name.startswith("__") and not name.endswith("__"):
+        return msgspec.structs.replace(parameter, kind="/")
+    return parameter
 
 
 def find_breaking(
@@ -49,8 +62,8 @@ def find_breaking(
     if gone := [base for base in one.bases if base not in other.bases and renamed(base) not in other.bases]:
         found.append(f"base {gone[0]!r} removed" if len(gone) == 1 else f"bases {', '.join(gone)} removed")
     before, after = _find_result(one.signature), _find_result(other.signature)
-    if before and after and renamed(before) != after:
-        found.append(f"it returned {before} and returns {after}")
+    if before and after and spell_type(renamed(before)) != spell_type(after):
+        found.append(f"it returned {_cut(before)} and returns {_cut(after)}")
     if "async" in other.modifiers and "async" not in one.modifiers:
         found.append("it became async")
     elif "async" in one.modifiers and "async" not in other.modifiers:
@@ -111,6 +124,47 @@ def _says_other(one: object, other: object) -> bool:
     if type(one) is not type(other):
         return True
     return one != other and not hasattr(one, "start")
+
+
+def spell_type(text: str) -> str:
+    """The same for a type however it is written: `t.Optional["List[A]"]`, `typing.List[A] | None`, `None | list[A]`."""
+    text = re.sub(r"""["'\s]""", "", text)
+    text = re.sub(r"[^\W\d]\w*\.(?=[^\W\d])", "", text)
+    return _spell(text)
+
+
+def _spell(text: str) -> str:
+    members: list[str] = []
+    for part in _cut_at(text, "|"):
+        name, bracket, inside = part.partition("[")
+        if not bracket or not inside.endswith("]"):
+            members.append(name.lower() if name.lower() in _PLAIN else part)
+            continue
+        arguments = [_spell(each) for each in _cut_at(inside[:-1], ",")]
+        if name in ("Union", "Optional"):
+            members += [each.strip() for argument in arguments for each in _cut_at(argument, "|")]
+            members += ["None"] if name == "Optional" else []
+        else:
+            members.append(f"{name.lower() if name.lower() in _PLAIN else name}[{', '.join(arguments)}]")
+    return " | ".join(sorted(set(members)))
+
+
+_PLAIN = frozenset({"list", "dict", "tuple", "set", "frozenset", "type"})
+
+
+def _cut_at(text: str, sign: str) -> list[str]:
+    """At each sign that stands in no brackets."""
+    parts, depth, start = list[str](), 0, 0
+    for at, letter in enumerate(text):
+        depth += (letter in "([{<") - (letter in ")]}>")
+        if letter == sign and depth == 0:
+            parts.append(text[start:at])
+            start = at + 1
+    return [*parts, text[start:]]
+
+
+def _cut(text: str) -> str:
+    return text if len(text) <= MOST_TYPE else f"{text[:MOST_TYPE]}…"
 
 
 def _find_result(signature: str) -> str:

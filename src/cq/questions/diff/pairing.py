@@ -25,17 +25,21 @@ if TYPE_CHECKING:
 MAX_FILES = 200  # changed files whose definitions are compared
 MAX_DEFINITIONS = 500  # of one file
 MAX_SEARCHED = 2000  # definitions on one side that are compared with others by text
+LEAST_WORDS = 6  # of a definition that is found by its text
 LEAST_SCORE = 0.6  # below, two definitions are not one that was changed
 LEAST_MARGIN = 0.05  # by which the best must be better than the second: else nobody knows which it is
 _WORD = re.compile(rb"[^\W\d]\w*|\d+|[^\w\s]")
+_FUNCTIONS = ("function", "method")
 _STRING = QUIET.index("string")
 
 
 class Side:
-    """One definition, with its own code: without what stands in definitions inside of it."""
+    """One definition, with its own code: without what stands in definitions inside of it, which are its members."""
 
-    def __init__(self, row: Definition, inner: Sequence[tuple[int, int]]) -> None:
-        self.row, self._inner = row, inner
+    def __init__(self, row: Definition, members: Sequence[int]) -> None:
+        self.row = row
+        self.members = tuple(row.siblings[number].name for number in members)
+        self._inner = sorted((row.siblings[number].start, row.siblings[number].end) for number in members)
 
     @property
     def path(self) -> str:
@@ -47,7 +51,7 @@ class Side:
 
     @property
     def is_public(self) -> bool:
-        """Whether others may use it: neither it nor what holds it is hidden."""
+        """Whether others may use it, if they may use its module: neither it nor what holds it is hidden."""
         symbol: int = self.row.number
         symbols, outermost = self.row.siblings, self.row.symbol
         while symbol >= 0:
@@ -99,9 +103,16 @@ class Side:
 
     @cached_property
     def words(self) -> Counter[bytes]:
-        """Of its code, without its own name."""
+        """Of its code, without its own name, and with those of its members."""
         own = self.row.symbol.name.encode()
-        return Counter(word for word in _WORD.findall(self.code) if word != own)
+        found = Counter(word for word in _WORD.findall(self.code) if word != own)
+        found.update(b"." + name.encode() for name in self.members)
+        return found
+
+    @property
+    def is_short(self) -> bool:
+        """Whether many say the same by chance."""
+        return sum(self.words.values()) < LEAST_WORDS and not self.members
 
 
 class Pair(msgspec.Struct, frozen=True):
@@ -181,7 +192,7 @@ def _list_sides(relations: Relations, path: str, into: Pairing) -> dict[_Key, Si
     """The definitions of a file that others may name, by what tells them apart in it."""
     held = relations.hold(path)
     found: dict[_Key, Side] = {}
-    if held is None:
+    if held is None or held.role == "doc":
         return found
     count = 0
     for document, symbols in enumerate(held.symbols):
@@ -190,33 +201,48 @@ def _list_sides(relations: Relations, path: str, into: Pairing) -> dict[_Key, Si
             or "calls" not in describe(held.documents[document].language).offers
         ):
             continue
-        rows = [number for number, symbol in enumerate(symbols) if is_looked_up(symbol, symbols)]
-        inner: dict[int, list[tuple[int, int]]] = {}
+        # What stands in a function is a part of it.
+        inside: set[int] = set()
+        for number, symbol in enumerate(symbols):
+            if symbol.parent >= 0 and (symbol.parent in inside or symbols[symbol.parent].kind_group in _FUNCTIONS):
+                inside.add(number)
+        rows = [
+            number for number, symbol in enumerate(symbols) if is_looked_up(symbol, symbols) and number not in inside
+        ]
+        definitions = {number: Definition(held, document, number) for number in rows}
+        # Overloads say what the one with the code does.
+        coded = {symbols[number].qualified_name for number, row in definitions.items() if not row.is_declared}
+        rows = [
+            number
+            for number, row in definitions.items()
+            if not row.is_declared or symbols[number].body_start < 0 or symbols[number].qualified_name not in coded
+        ]
+        inner: dict[int, list[int]] = {}
         for number in rows:
             parent = symbols[number].parent
             if parent >= 0 and symbols[parent].start <= symbols[number].start < symbols[parent].end:
-                inner.setdefault(parent, []).append((symbols[number].start, symbols[number].end))
+                inner.setdefault(parent, []).append(number)
         seen: Counter[tuple[str, str]] = Counter()
         for number in rows:
             symbol = symbols[number]
-            kind = "code" if symbol.kind_group in ("function", "method") else symbol.kind_group
+            kind = "code" if symbol.kind_group in _FUNCTIONS else symbol.kind_group
             seen[kind, symbol.qualified_name] += 1
             count += 1
             if count <= MAX_DEFINITIONS:
                 key = (document, kind, symbol.qualified_name, seen[kind, symbol.qualified_name])
-                found[key] = Side(Definition(held, document, number), sorted(inner.get(number, ())))
+                found[key] = Side(definitions[number], inner.get(number, ()))
     if count > MAX_DEFINITIONS:
         into.cut.append(Truncation(path, "definitions", MAX_DEFINITIONS, count, count - MAX_DEFINITIONS))
     return found
 
 
 def _pair_moved(lost: Sequence[Side], made: Sequence[Side]) -> list[Pair]:
-    """What has another name or place: first what has the same code, then what is most alike, and what stands by the same
-    name in something that was paired. What could be several is a removal and an addition."""
+    """What has another name or place: first what has the same code, then what is most alike, each time with what stands
+    by the same name in what was paired. What could be several is a removal and an addition."""
     found: list[Pair] = []
     for find in (_pair_equal(_same_code, "the same code"), _pair_equal(_same_body, "the same body"), _pair_similar):
-        for step in (find, lambda left, right: _pair_members(found, left, right)):
-            found += step(*_find_left(found, lost, made))
+        found += find(*_find_left(found, lost, made))
+        found += _pair_members(found, *_find_left(found, lost, made))
     left, right = _find_left(found, lost, made)
     return [*found, *(Pair(side, None) for side in left), *(Pair(None, side) for side in right)]
 
@@ -246,7 +272,9 @@ def _pair_equal(alike: Callable[[Side], object], reason: str) -> _Find:
 
 def _pair_members(found: Sequence[Pair], left: Sequence[Side], right: Sequence[Side]) -> list[Pair]:
     """Of classes that are one: what has the same name in both."""
-    holders = {(pair.old.path, pair.old.name): pair.new for pair in found if pair.old is not None and pair.new is not None}
+    holders = {
+        (pair.old.path, pair.old.name): pair.new for pair in found if pair.old is not None and pair.new is not None
+    }
     known = {(side.path, side.name): side for side in right}
     members: list[Pair] = []
     for side in left:
@@ -260,15 +288,15 @@ def _pair_members(found: Sequence[Pair], left: Sequence[Side], right: Sequence[S
 
 def _same_code(side: Side) -> object:
     """Its whole code but for its name; None for what is too short to mean anything."""
-    if sum(side.words.values()) < 6:
+    if side.is_short:
         return None
     own = rb"\b%s\b" % re.escape(side.row.symbol.name.encode())
-    return side.row.symbol.kind_group, re.sub(own, b"", side.code)
+    return side.row.symbol.kind_group, re.sub(own, b"", side.code), side.members
 
 
 def _same_body(side: Side) -> object:
     """By its last name, with the same words: it moved into another class or file and was indented anew."""
-    if sum(side.words.values()) < 6:
+    if side.is_short:
         return None
     return side.row.symbol.kind_group, side.row.symbol.name, frozenset(side.words.items())
 
@@ -304,13 +332,13 @@ def _pair_similar(left: Sequence[Side], right: Sequence[Side]) -> list[Pair]:
 def _compare(old: Side, new: Side) -> float:
     """From 0 to 1: how much of their words two definitions share, and their names."""
     one, other = old.row.symbol, new.row.symbol
-    if (one.kind_group in ("function", "method")) != (other.kind_group in ("function", "method")):
+    if (one.kind_group in _FUNCTIONS) != (other.kind_group in _FUNCTIONS):
         return 0.0
-    if one.kind_group not in ("function", "method") and one.kind_group != other.kind_group:
+    if one.kind_group not in _FUNCTIONS and one.kind_group != other.kind_group:
         return 0.0
     mine, yours = old.words, new.words
     sizes = sum(mine.values()), sum(yours.values())
-    if min(sizes) < 6 or min(sizes) * 2 < max(sizes):
+    if old.is_short or new.is_short or min(sizes) * 2 < max(sizes):
         return 0.0
     shared = sum((mine & yours).values()) * 2 / sum(sizes)
     names = 1.0 if one.name == other.name else _share(one.name, other.name)

@@ -10,6 +10,7 @@ from cq.model.answer import (
     READS,
     Answer,
     CallDetails,
+    ChangeDetails,
     CountDetails,
     DiagnosticDetails,
     EffectDetails,
@@ -151,7 +152,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails, ChangeDetails,
 )  # fmt: skip
 
 

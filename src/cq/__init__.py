@@ -13,7 +13,8 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef AsOf Budget CallArgument CallDetails Candidate Capture ChangeDetails Confidence "
+        "Agreement Answer ArtifactRef AsOf Budget CallArgument CallDetails Candidate Capture ChangeDetails "
+        "CommitDetails Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
         "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
@@ -23,7 +24,7 @@ _PUBLIC = {
     "cq.model.config": "Configuration",
     "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
     "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
-    "cq.model.history": "Change Revision",
+    "cq.model.history": "Change Commit Revision",
     "cq.model.location": "Location",
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
@@ -38,6 +39,7 @@ _PUBLIC = {
     "cq.questions.hover": "HoverOptions",
     "cq.questions.impact": "ImpactOptions",
     "cq.questions.imports": "ImportsOptions",
+    "cq.questions.log": "LogOptions",
     "cq.questions.lsp": "LspOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",
     "cq.questions.path": "PathOptions",

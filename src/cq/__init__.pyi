@@ -12,6 +12,7 @@ from cq.model.answer import (
     Candidate,
     Capture,
     ChangeDetails,
+    CommitDetails,
     Confidence,
     CountDetails,
     Degradation,
@@ -54,7 +55,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change, Revision
+from cq.model.history import Change, Commit, Revision
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -69,6 +70,7 @@ from cq.questions.graph import GraphOptions
 from cq.questions.hover import HoverOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
+from cq.questions.log import LogOptions
 from cq.questions.lsp import LspOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
@@ -92,17 +94,18 @@ from cq.workspace import Workspace
 __version__: str
 __all__ = [
     "Agreement", "Answer", "ArtifactRef", "AsOf", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument",
-    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "ChangeDetails", "Check", "Completion",
-    "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError",
-    "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions", "EffectDetails",
-    "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer",
-    "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions",
-    "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight",
-    "LanguageStatus", "LinkDetails", "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding",
-    "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan",
-    "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions",
-    "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
-    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation",
-    "TypesOptions", "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "ChangeDetails", "Check", "Commit",
+    "CommitDetails", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails",
+    "CqError", "DaemonError", "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions",
+    "EffectDetails", "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails",
+    "FindAnswer", "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions",
+    "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol",
+    "Insight", "LanguageStatus", "LinkDetails", "Location", "LogOptions", "LspOptions", "MatchDetails", "MistakeStatus",
+    "NameBinding", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt",
+    "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions",
+    "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk", "RiskOptions",
+    "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section",
+    "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError",
+    "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation", "Workspace", "__version__",
+    "make_plan", "parse_plan", "query",
 ]  # fmt: skip

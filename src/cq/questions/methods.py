@@ -25,6 +25,7 @@ if TYPE_CHECKING:
     from cq.questions.hover import HoverOptions
     from cq.questions.impact import ImpactOptions
     from cq.questions.imports import ImportsOptions
+    from cq.questions.log import LogOptions
     from cq.questions.lsp import LspOptions
     from cq.questions.neighborhood import NeighborhoodOptions
     from cq.questions.path import PathOptions
@@ -158,6 +159,10 @@ class Questions(ABC):
         """What a change means between two states of the repository: what breaks, whose calls, what is renamed. See
         DiffOptions."""
         return self._ask("diff", (question,) if isinstance(question, str) else question)
+
+    def log(self, question: str | LogOptions) -> Answer:
+        """The commits that changed a definition, back to the one that made it. See LogOptions."""
+        return self._ask("log", question)
 
     def routes(self, question: str | RoutesOptions = "") -> Answer:
         """What comes in from outside, and what handles it: requests, commands, tasks, signals. See RoutesOptions."""

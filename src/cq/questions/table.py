@@ -98,6 +98,7 @@ QUESTIONS = {
         ),
         Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
         Question("diff", "DiffOptions", "what a change means: what breaks, whose calls, what is gone, renamed, new"),
+        Question("log", "LogOptions", "the commits that changed a definition, through other names and places"),
         Question(
             "imports",
             "ImportsOptions",

@@ -18,7 +18,7 @@ from cq.language import describe
 from cq.model.answer import SCHEMA_VERSION, Answer, ChangeDetails, Finding, Insight, Run, Section, Slice, Truncation
 from cq.model.errors import UsageError, suggest
 from cq.questions.diff.breaking import FUNCTIONS, find_breaking, read_parameters
-from cq.questions.diff.pairing import Pair, Side, pair_definitions
+from cq.snapshot.pairing import Pair, Side, pair_definitions
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.signatures import find_parameters, judge_calls
 from cq.snapshot.snapshot import open_snapshot

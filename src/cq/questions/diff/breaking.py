@@ -14,7 +14,7 @@ from cq.model.errors import UsageError
 from cq.snapshot.signatures import find_parameters, parse_signature, takes_receiver
 
 if TYPE_CHECKING:
-    from cq.questions.diff.pairing import Side
+    from cq.snapshot.pairing import Side
     from cq.snapshot.relations import Relations
 
 FUNCTIONS = ("function", "method")

@@ -19,7 +19,6 @@ from cq.snapshot.target import Definition
 
 if TYPE_CHECKING:
     from cq.snapshot.files import HeldFile
-    from cq.snapshot.relations import Relations
     from cq.snapshot.snapshot import Snapshot
 
 MAX_FILES = 200  # changed files whose definitions are compared
@@ -149,8 +148,8 @@ def pair_definitions(before_it: Snapshot, after_it: Snapshot) -> Pairing:
     lost: list[Side] = []
     made: list[Side] = []
     for path in found.changed[:MAX_FILES]:
-        left = _list_sides(old, path, found) if path in before else {}
-        right = _list_sides(new, path, found) if path in after else {}
+        left = list_sides(old.hold(path), found.cut) if path in before else {}
+        right = list_sides(new.hold(path), found.cut) if path in after else {}
         for key, side in left.items():
             if key in right:
                 if side.text != right[key].text or side.path != right[key].path:
@@ -158,7 +157,7 @@ def pair_definitions(before_it: Snapshot, after_it: Snapshot) -> Pairing:
             else:
                 lost.append(side)
         made += [side for key, side in right.items() if key not in left]
-    found.pairs += _pair_moved(lost, made)
+    found.pairs += pair_moved(lost, made)
     return found
 
 
@@ -185,13 +184,12 @@ def _pair_files(
     return found
 
 
-_Key = tuple[int, str, str, int]
+Key = tuple[int, str, str, int]
 
 
-def _list_sides(relations: Relations, path: str, into: Pairing) -> dict[_Key, Side]:
+def list_sides(held: HeldFile | None, cut: list[Truncation]) -> dict[Key, Side]:
     """The definitions of a file that others may name, by what tells them apart in it."""
-    held = relations.hold(path)
-    found: dict[_Key, Side] = {}
+    found: dict[Key, Side] = {}
     if held is None or held.role == "doc":
         return found
     count = 0
@@ -232,11 +230,11 @@ def _list_sides(relations: Relations, path: str, into: Pairing) -> dict[_Key, Si
                 key = (document, kind, symbol.qualified_name, seen[kind, symbol.qualified_name])
                 found[key] = Side(definitions[number], inner.get(number, ()))
     if count > MAX_DEFINITIONS:
-        into.cut.append(Truncation(path, "definitions", MAX_DEFINITIONS, count, count - MAX_DEFINITIONS))
+        cut.append(Truncation(held.path, "definitions", MAX_DEFINITIONS, count, count - MAX_DEFINITIONS))
     return found
 
 
-def _pair_moved(lost: Sequence[Side], made: Sequence[Side]) -> list[Pair]:
+def pair_moved(lost: Sequence[Side], made: Sequence[Side]) -> list[Pair]:
     """What has another name or place: first what has the same code, then what is most alike, each time with what stands
     by the same name in what was paired. What could be several is a removal and an addition."""
     found: list[Pair] = []

@@ -71,7 +71,7 @@ def test_it_names_the_commits_that_git_finds_by_lines(root: Path):
     """Beside `git log -L`, which follows neither names nor files."""
     shown = git(root, "log", "--format=commit %s", "-L", ":load:a.py", "HEAD~2")
     subjects = [line[7:] for line in shown.splitlines() if line.startswith("commit ")]
-    assert subjects == ["body", "signature", "comment", "made"]
+    subjects.remove("beside")  # to git the blank lines behind a function are a part of it
     with Workspace.open(root, index_dir=root.parent / "i") as workspace:
         found = tell(workspace.at("HEAD~2").log("load"))
     assert [subject for subject, _ in found] == subjects

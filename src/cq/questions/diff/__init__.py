@@ -433,7 +433,7 @@ def _find_documents(new: Relations, events: Sequence[_Event]) -> list[_Event]:
     for name in names:
         named = re.compile(rb"`[\w.:]*\b%s\b[^`\n]*`|\b%s\(\)" % ((re.escape(name.encode()),) * 2))
         for held in new.files.candidates((name,)):
-            match = named.search(held.text) if held.language == "markdown" or held.role == "doc" else None
+            match = named.search(held.text) if held.role == "doc" else None
             if match is not None:
                 place = f"{held.path}:{held.lines.line(match.start())}"
                 details = msgspec.structs.replace(gone[name].details, change="docs", broken=(place,))

@@ -211,7 +211,7 @@ def test_ranges_and_filters(repository: Repository):
     assert names(repository.diff("main..work"))["breaking"] == ["other"]
     assert set(names(repository.diff("main...work", only=("added",)))) == {"added"}
     assert repository.diff("main...work", path=("app.py",)).found == 0
-    assert repository.diff("main..work", fail_on=("breaking",)).summary["failed"] == ["breaking"]
+    assert repository.diff("main..work", fail_on=("breaking",)).summary["not_allowed"] == ["breaking"]
     for wrong in (("a", "b", "c"), ("HEAD..HEAD", "HEAD")):
         with pytest.raises(UsageError, match="two states"):
             repository.diff(*wrong)

@@ -136,7 +136,7 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     categories = {event.category for event in answer.degraded}
     if "interrupted" in categories:
         return 130
-    if answer.summary.get("failed"):  # found, and not allowed
+    if answer.summary.get("not_allowed"):  # found, and not allowed
         return 3
     # What was stopped has not found nothing.
     return 0 if answer.found else 2 if "timeout" in categories else 1

@@ -177,7 +177,8 @@ def _compare(before: Snapshot, after: Snapshot, options: DiffOptions, said: str)
         {
             "query": said, "from": _name(before), "to": _name(after), "files": len(found.changed),
             "files_moved": len(found.files), "public_renamed": lost,
-            **{kind: counts[kind] for kind in CHANGES}, "not_allowed": failed, "diff_id": _identify(before, after, options),
+            **{kind: counts[kind] for kind in CHANGES}, "not_allowed": failed,
+            "diff_id": _identify(before, after, options),
         },
         found=len(events) + len(found.files),
         insight=Insight(

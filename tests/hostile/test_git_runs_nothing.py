@@ -377,7 +377,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "run": [["run", "--step", '{"type": "imports"}']],
     "report": [["report", "refactor-impact", "f"]],
     "q": [["q", "entity=function"]],
-    "read": [["read", "a.py"]],
+    "read": [["read", "a.py"], ["read", "a.py", "--blame", "--links"]],
     "index": [["index"], ["index", "--full"]],
     "status": [["status"]],
     "watch": [],  # a process of its own, below

@@ -133,7 +133,7 @@ VALUES: dict[str, Any] = {
     "lang": ["typescript"], "in": ["web"], "include": ["web/*"], "exclude": ["app/"], "limit": 1, "page": 2,
     "budget": 600, "all": True, "count": True, "by": "file", "depth": 2, "edges": ["imports"], "min_confidence": 0.99,
     "certain": True, "family": True, "why": True, "receiver": "objects", "changed": "HEAD", "cycles": True,
-    "kind": ["definition"], "severity": "error",
+    "kind": ["definition"], "severity": "error", "links": True, "blame": True,
 }  # fmt: skip
 # What is asked with and without the option, where that is more than the option beside BASE.
 SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {

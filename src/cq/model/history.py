@@ -21,3 +21,15 @@ class Change(msgspec.Struct, frozen=True):
     gaps: tuple[int, ...] = ()  # lines behind which something is gone
     removed: tuple[bytes, ...] = ()  # the lines that are gone, together as they stood
     note: str = ""  # what keeps this from being all that git would say
+
+
+class Blamed(msgspec.Struct, frozen=True, array_like=True):
+    """Lines of a file that one commit wrote; no commit: they are not committed yet. `time` is when the author wrote
+    them, in seconds of Unix."""
+
+    first: int
+    count: int
+    commit: str = ""
+    author: str = ""
+    time: int = 0
+    summary: str = ""

@@ -70,8 +70,12 @@ def test_the_wheel_works_by_itself(wheel: Path, tmp_path: Path):
 
 
 def test_the_version_is_in_the_changelog():
-    heads = re.findall(r"^## (.+)$", (ROOT / "CHANGELOG.md").read_text(), re.MULTILINE)
-    assert heads[0] == "Unreleased" or heads[0].startswith(cq.__version__)
+    changelog = (ROOT / "CHANGELOG.md").read_text()
+    heads = re.findall(r"^## (.+)$", changelog, re.MULTILINE)
+    assert next(head for head in heads if head != "Unreleased") == cq.__version__
+    # An entry of a released version is one line that a user understands.
+    released = changelog[changelog.index(f"## {cq.__version__}") :].splitlines()
+    assert [line for line in released if not re.match(r"##|- |$|The first version", line) or len(line) > 130] == []
     assert re.fullmatch(r"\d+\.\d+\.\d+", cq.__version__)
 
 

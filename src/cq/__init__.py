@@ -6,24 +6,24 @@ type checkers.
 
 from __future__ import annotations
 
-__version__ = "0.1.0"
+__version__ = "0.4.0"
 
 # Module -> what of it is public: every options and answer type, and the errors.
 _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
-        "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
-        "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt QueryDetails ReferenceDetails Risk Run Section ServerDetails Slice SourceDetails Target "
-        "Truncation"
+        "Agreement Answer ArtifactRef BlameDetails Budget CallArgument CallDetails Candidate Capture "
+        "Confidence CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails "
+        "Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails MeantName NameBinding "
+        "NamesDetails NodeDetails PassedAt QueryDetails ReferenceDetails Risk Run Section ServerDetails Slice "
+        "SourceDetails Target Truncation"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
     "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
     "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
-    "cq.model.history": "Change",
+    "cq.model.history": "Blamed Change",
     "cq.model.location": "Location",
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",

@@ -5,6 +5,7 @@ from cq.model.answer import (
     Agreement,
     Answer,
     ArtifactRef,
+    BlameDetails,
     Budget,
     CallArgument,
     CallDetails,
@@ -24,7 +25,9 @@ from cq.model.answer import (
     Insight,
     LinkDetails,
     MatchDetails,
+    MeantName,
     NameBinding,
+    NamesDetails,
     NodeDetails,
     PassedAt,
     QueryDetails,
@@ -51,7 +54,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change
+from cq.model.history import Blamed, Change
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -86,18 +89,19 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument",
-    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion", "Confidence",
-    "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation",
-    "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
-    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
-    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
-    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
-    "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
-    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
-    "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions",
-    "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails",
-    "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions",
-    "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "Agreement", "Answer", "ArtifactRef", "BlameDetails", "Blamed", "Budget", "Bundle", "BundleEdge",
+    "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check",
+    "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError",
+    "DaemonError", "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails",
+    "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer",
+    "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions",
+    "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile",
+    "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location", "LspOptions", "MatchDetails",
+    "MeantName", "MistakeStatus", "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice",
+    "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails",
+    "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails", "ReferencesOptions",
+    "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts",
+    "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError",
+    "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError",
+    "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

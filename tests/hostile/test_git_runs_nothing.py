@@ -363,6 +363,8 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "path": [["path", "g", "f"]],
     "impact": [["impact", "f"], ["impact", "--changed"], ["impact", "--changed", "HEAD~1"]],
     "sig-impact": [["sig-impact", "f", "--to", "f(x)"]],
+    "tests-for": [["tests-for", "f"], ["tests-for", "--changed"]],
+    "risk": [["risk"], ["risk", "--changed"], ["risk", "rules"]],
     "imports": [["imports"]],
     "types": [["types", "f"]],
     "references": [["references", "f", "--no-lsp"]],

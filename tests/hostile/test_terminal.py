@@ -91,6 +91,8 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "path": [("main", "Evil.save"), ("main", "odd")],
     "impact": [("Evil.save",), ("--changed",)],
     "sig-impact": [("Evil.save", "--to", "save(self, \u202e)"), ("Evil.save", "--to", "save(self)")],
+    "tests-for": [("Evil.save",), ("Evil.save", "--format=pytest"), ("--changed",)],
+    "risk": [(), ("rules",), ("coverage",), ("--format=mermaid",), ("no\u202e.py",)],
     "imports": [(), ("--format=plain",)],
     "types": [("Evil",)],
     "references": [("Evil", "--no-lsp")],

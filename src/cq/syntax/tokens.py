@@ -5,7 +5,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import cache
-from importlib.resources import files
+from pkgutil import get_data
 from typing import NamedTuple
 
 import msgspec
@@ -125,8 +125,8 @@ def _load_query(language: Language) -> Query | None:
     sources: list[str] = []
     for name in named:
         package, _, file = name.partition("/")
-        found = files(package).joinpath("queries", *file.split("/"))
-        if not found.is_file():
+        try:
+            sources.append((get_data(package, f"queries/{file}") or b"").decode())
+        except OSError:
             return None
-        sources.append(found.read_text("utf-8"))
     return language.grammar.compile("\n".join(sources))

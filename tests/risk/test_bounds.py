@@ -8,7 +8,8 @@ from hypothesis import strategies as st
 
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import MAX_CONTEXTS, Engine
-from cq.risk.interpret import MAX_EFFORT, Interpreter
+from cq.risk.expressions import MAX_EFFORT
+from cq.risk.interpret import Interpreter
 from tests.risk.test_cases import CASES
 
 HEAD = "import os, sys\n"

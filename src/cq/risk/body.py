@@ -123,7 +123,7 @@ class Bodies:
 
 
 def _end_of(value: Value, start: int) -> int:
-    return value if isinstance(value, int) else start
+    return value if isinstance(value, int) else start + 1  # inside the branch that begins with it
 
 
 def _order(row: tuple[int, int, Event]) -> tuple[int, int]:

@@ -26,9 +26,10 @@ from cq.model.code import (
 )
 from cq.model.code import Value as Form
 from cq.model.edge import Candidate, Mistake, find_mistake
-from cq.risk.interpret import Context, Flow, Interpreter, Summary
+from cq.risk.interpret import Interpreter
 from cq.risk.program import Callee, Document, Function, Program
 from cq.risk.rules import EntryRule, Rules, load_rules
+from cq.risk.run import MODULE, Context, Flow, Run, Summary
 from cq.risk.values import NOTHING, UNKNOWN, Closure, ParameterSource, Place, Ref, Shape, Taint, Value
 
 MAX_CONTEXTS = 6  # summaries of one function, by the constants that it is given
@@ -58,11 +59,12 @@ class Engine:
         self.mistakes: dict[_Key, Mistake] = {}
         self._rules = rules
         self._summaries: dict[tuple[_Key, object], Summary] = {}
-        self._contexts: Counter[_Key] = Counter()
+        self._contexts: Counter[tuple[_Key, bool]] = Counter()  # with constants, and without
         self._running: dict[tuple[_Key, object], bool] = {}  # whether its own summary was asked for
         self._entries: dict[_Key, Entry | None] = {}
         self._globals: dict[tuple[str, int], Mapping[str, Value]] = {}
         self._objects: dict[Ref, Shape] = {}
+        self._fields: dict[Closure, list[str]] = {}
         self._forms: dict[int, tuple[int, Form]] = {}
         self._paths: dict[tuple[str, int, int, object, int], tuple[str, ...]] = {}
         self.flows: dict[tuple[object, ...], Flow] = {}
@@ -125,12 +127,13 @@ class Engine:
             self._running[key] = True
             return known or Summary()
         if context:
-            if self._contexts[function.key] >= MAX_CONTEXTS:
+            # Constants are given up first: callers pass hundreds of them, but few kinds of objects and functions.
+            has_constants = any(value.is_constant for value in context.values())
+            if self._contexts[function.key, has_constants] >= MAX_CONTEXTS:
                 kept = {at: value for at, value in context.items() if value.paths or value.closures}
                 kept = {at: value._replace(const=UNKNOWN, prefix="") for at, value in kept.items()}
-                kept = kept if self._contexts[function.key] < 2 * MAX_CONTEXTS and kept != context else {}
-                return self.summarize(function, kept)
-            self._contexts[function.key] += 1
+                return self.summarize(function, kept if has_constants else {})
+            self._contexts[function.key, has_constants] += 1
         if len(self._running) > MAX_NESTED:
             self.cut[function.key] = None
             return Summary()
@@ -218,7 +221,7 @@ class Engine:
 
     # -- names -------------------------------------------------------------------------------------------
 
-    def find_outer(self, run: Interpreter, name: str) -> Value:
+    def find_outer(self, run: Run, name: str) -> Value:
         """A name that a function does not bind itself: of the functions around it, of the module, of the language."""
         function, document = run.function, run.document
         around = function.around if function.definition is not None else None
@@ -292,9 +295,23 @@ class Engine:
                     )
                 if imported.name not in ("*", "="):
                     return self._find_in(other, imported.name)
-                return Value(paths=(f"module:{place.path}",))
+                return Value(paths=(f"{MODULE}{place.path}",))
             case _:
                 return NOTHING
+
+    def read_module(self, path: str, name: str) -> Value:
+        """What `module.name` is: what the module binds, or the module of that name below it."""
+        document = self.program.find_document(path, 0)
+        if document is not None and (-1, name) in document.binds:
+            return self.find_global(document, name)
+        folder, _, file = path.rpartition("/")
+        stem, dot, suffix = file.partition(".")
+        if stem == "__init__":
+            for below in (f"{name}{dot}{suffix}", f"{name}/{file}"):
+                below = f"{folder}/{below}".lstrip("/")
+                if self.program.find_document(below, 0) is not None:
+                    return Value(paths=(f"{MODULE}{below}",))
+        return NOTHING
 
     def _find_in(self, document: Document, name: str) -> Value:
         if (-1, name) not in document.binds:
@@ -375,7 +392,7 @@ class Engine:
         if other is None or place.name:
             return ()
         if imported.name in ("*", "="):
-            return (f"module:{place.path}",)
+            return (f"{MODULE}{place.path}",)
         return self._find_head(other, -1, imported.name, steps - 1) if (-1, imported.name) in other.binds else ()
 
     # -- what functions are to the outside -----------------------------------------------------------------
@@ -423,6 +440,30 @@ class Engine:
                     return other, made
         del scope
         return None
+
+    def find_fields(self, kind: Closure) -> Sequence[str]:
+        """The fields that a class annotates, where calling it sets nothing else."""
+        if kind not in self._fields:
+            self._fields[kind] = []  # a class may extend itself in code that is broken
+            self._fields[kind] = self._list_fields(kind)
+        return self._fields[kind]
+
+    def _list_fields(self, kind: Closure) -> list[str]:
+        document = self.program.find_document(kind.path, kind.document)
+        made = None if document is None else document.definition_at.get(kind.start)
+        if document is None or made is None or made.kind != "class":
+            return []
+        above = [found for base in made.bases if (found := self._find_class(document, made.scope, base)) is not None]
+        bases = [Closure(other.path, other.number, base.start) for other, base in above]
+        inherited = [name for base in bases for name in self.find_fields(base)]
+        paths = {path for form in made.bases for path in self.find_paths(document, made.scope, form)}
+        for decorator in made.decorators:
+            site = document.site(decorator) if isinstance(decorator, int) else None
+            paths.update(self.find_paths(document, made.scope, decorator if site is None else site.callee))
+        if not inherited and not paths & self.rules_of(document.language).records:
+            return []
+        own = [bind.name for bind in document.code.binds if bind.scope == made.symbol and bind.type is not None]
+        return list(dict.fromkeys((*inherited, *own)))
 
     def find_accessor(self, kind: Closure, name: str, steps: int = 6) -> Function | None:
         """The property of a class, or of a base in the repository, that reading a name runs."""

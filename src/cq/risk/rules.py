@@ -78,16 +78,22 @@ class SanitizerRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True)
 
 
 class PropagatorRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
-    """What it gives comes from these arguments and from nothing else. `whole`: it is the same text, written otherwise.
-    `copies`: it is another container with the same elements. `into`: it is stored there. `calls`: a function among the
-    arguments that gets the others."""
+    """What it gives comes from these arguments and from nothing else. `whole`: it is the same text, written otherwise;
+    `restores`: it was decoded, so that it may do again what it was escaped against. `copies`: it is another container
+    with the same elements, and with what is passed by name. `into`: it is stored there. `calls`: a function among the
+    arguments that gets the others. `reads`: the argument that names what is read off the first of these. `binds`: a
+    function with its first arguments. `record`: a class with the fields that an argument lists."""
 
     takes: tuple[Argument, ...] = ()
     whole: bool = False
+    restores: bool = False
     copies: bool = False
     into: Argument | None = None
     key: tuple[Argument, ...] = ()  # arguments that together are the key that is stored or read under
     calls: Argument | None = None
+    reads: Argument | None = None
+    binds: bool = False
+    record: Argument | None = None
 
 
 class GuardRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -129,6 +135,7 @@ class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     language: str
     types: dict[str, tuple[str, ...]] = {}  # a path by which rules call it -> what else leads there
     injected: tuple[str, ...] = ()  # types of parameters that a framework makes itself
+    records: tuple[str, ...] = ()  # bases and decorators of classes that are made of the fields which they annotate
     source: tuple[SourceRule, ...] = ()
     sink: tuple[SinkRule, ...] = ()
     sanitizer: tuple[SanitizerRule, ...] = ()
@@ -173,6 +180,7 @@ class Rules:
         for table in (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.types):
             for name in table:
                 self.beginnings.update(name[: match.start()] for match in re.finditer(r"\.|\(\)|\[\]", name))
+        self.records = frozenset(name for file in files for name in file.records)
         self.injected = frozenset(name for file in files for name in file.injected)
 
     def is_about(self, name: str) -> bool:

@@ -65,6 +65,8 @@ class DetailedPython(Python):
                 value = child_at(node, 0)
                 given = NULL if value is None or kind_of(value) == "comment" else self.value(collector, value)
                 exits.append((start, end, "return", given))
+            case "raise" if child_at(node, 0) is None:
+                collector.code.raises.append((start, NULL))
             case "augment":
                 target, operator, right = (field_of(node, name) for name in ("left", "operator", "right"))
                 if target is not None and operator is not None and right is not None:

@@ -15,9 +15,9 @@ from cq.model.location import Location
 from cq.model.status import Degraded
 from cq.questions.risk.program import IndexedProgram
 from cq.risk.engine import Engine
-from cq.risk.interpret import Flow
 from cq.risk.program import Function
 from cq.risk.rules import SEVERITIES, EntryRule, Severity, SinkRule, SourceRule
+from cq.risk.run import Flow
 from cq.risk.values import Place, RuleSource, Step
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.files import HeldFile

@@ -14,10 +14,10 @@ _PUBLIC = {
     "cq.answers.page": "Page",
     "cq.model.answer": (
         "Agreement Answer ArtifactRef BlameDetails Budget CallArgument CallDetails Candidate Capture "
-        "Confidence CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails "
-        "Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails MeantName NameBinding "
-        "NamesDetails NodeDetails PassedAt QueryDetails ReferenceDetails Risk Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation"
+        "Confidence CountDetails Degradation DependencyDetails DiagnosticDetails EffectDetails "
+        "ExceptionDetails FactDetails Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails "
+        "MatchDetails MeantName ModuleDetails NameBinding NamesDetails NodeDetails PassedAt QueryDetails "
+        "ReferenceDetails Risk Run Section ServerDetails Slice SourceDetails Target Truncation"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -38,6 +38,7 @@ _PUBLIC = {
     "cq.questions.impact": "ImpactOptions",
     "cq.questions.imports": "ImportsOptions",
     "cq.questions.lsp": "LspOptions",
+    "cq.questions.map": "MapOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",
     "cq.questions.path": "PathOptions",
     "cq.questions.q": "QueryOptions",

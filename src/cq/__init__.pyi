@@ -14,6 +14,7 @@ from cq.model.answer import (
     Confidence,
     CountDetails,
     Degradation,
+    DependencyDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -26,6 +27,7 @@ from cq.model.answer import (
     LinkDetails,
     MatchDetails,
     MeantName,
+    ModuleDetails,
     NameBinding,
     NamesDetails,
     NodeDetails,
@@ -69,6 +71,7 @@ from cq.questions.hover import HoverOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
 from cq.questions.lsp import LspOptions
+from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
 from cq.questions.q import QueryOptions
@@ -92,16 +95,16 @@ __all__ = [
     "Agreement", "Answer", "ArtifactRef", "BlameDetails", "Blamed", "Budget", "Bundle", "BundleEdge",
     "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check",
     "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError",
-    "DaemonError", "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails",
-    "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer",
-    "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions",
-    "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile",
-    "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location", "LspOptions", "MatchDetails",
-    "MeantName", "MistakeStatus", "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice",
-    "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails",
-    "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails", "ReferencesOptions",
-    "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts",
-    "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError",
-    "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError",
-    "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "DaemonError", "Degradation", "Degraded", "DependencyDetails", "DiagnosticDetails", "DiagnosticsOptions",
+    "EffectDetails", "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails",
+    "FindAnswer", "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails",
+    "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk",
+    "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location", "LspOptions",
+    "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails", "NameBinding", "NamesDetails",
+    "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan",
+    "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
+    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions",
+    "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails",
+    "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions",
+    "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

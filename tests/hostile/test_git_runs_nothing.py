@@ -376,6 +376,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "scopes": [["scopes", "f"]],
     "bytecode": [["bytecode", "f"]],
     "rank": [["rank"]],
+    "map": [["map", "--heat", "churn"]],
     "run": [["run", "--step", '{"type": "imports"}']],
     "report": [["report", "refactor-impact", "f"]],
     "q": [["q", "entity=function"]],

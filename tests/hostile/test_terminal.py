@@ -104,6 +104,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "scopes": [("main",)],
     "bytecode": [("main",)],
     "rank": [()],
+    "map": [(), ("--by=definition", "--format=dot"), ("--by=file", "--format=json")],
     "run": [("x.toml",), ("no\u202e.toml",)],
     "report": [("refactor-impact", "Evil"), ("\u202e",)],
     "q": [("entity=function",), ("pattern='$X'",), ("entity=\u202e",), ("entity=class", "--format=plain"),

@@ -405,6 +405,36 @@ class BlameDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     lines: tuple[Blamed, ...] = ()
 
 
+class ModuleDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.map.module.v1"):
+    """A directory, file or definition of a map. `fan_in` counts the modules that depend on it, `inside` the links that
+    do not leave it; `heat` is 1 for the hottest, `value` what was measured."""
+
+    name: str
+    module_kind: str
+    lines: int
+    symbols: int
+    files: int
+    fan_in: int = 0
+    fan_out: int = 0
+    inside: int = 0
+    heat: float = 0.0
+    heat_by: str = ""
+    value: float = 0.0
+
+
+class DependencyDetails(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.map.dependency.v1"
+):  # fmt: skip
+    """That one module depends on another: how many links of each kind, `total` in all, and where the first stand."""
+
+    source: str
+    target: str
+    certain: dict[str, int] = {}
+    possible: dict[str, int] = {}
+    sites: tuple[str, ...] = ()
+    total: int = 0
+
+
 class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.hover.contract.v1"):
     """What a name stands for. `source` is the server that said it, or `index`: then it is as written."""
 
@@ -460,6 +490,8 @@ Details = (
     | SourceDetails
     | NamesDetails
     | BlameDetails
+    | ModuleDetails
+    | DependencyDetails
     | HoverDetails
     | ServerDetails
     | ReferenceDetails

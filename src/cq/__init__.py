@@ -17,7 +17,7 @@ _PUBLIC = {
         "Confidence CountDetails Degradation DependencyDetails DiagnosticDetails EffectDetails "
         "ExceptionDetails FactDetails Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails "
         "MatchDetails MeantName ModuleDetails NameBinding NamesDetails NodeDetails PassedAt QueryDetails "
-        "ReferenceDetails Risk Run Section ServerDetails Slice SourceDetails Target Truncation"
+        "ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice SourceDetails Target Truncation"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -46,6 +46,7 @@ _PUBLIC = {
     "cq.questions.read": "ReadOptions",
     "cq.questions.references": "ReferencesOptions",
     "cq.questions.risk": "RiskOptions",
+    "cq.questions.routes": "RoutesOptions",
     "cq.questions.run": "ReportOptions RunOptions",
     "cq.questions.run.plan": "make_plan parse_plan",
     "cq.questions.scopes": "ScopesOptions",

@@ -355,6 +355,24 @@ class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     is_new: bool = True  # not in the baseline
 
 
+class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.routes.route.v1"):
+    """Something that comes in from outside. `path` is that of a request, or the name of a command, task or signal; what
+    of it nobody knows stands in braces."""
+
+    route: str  # http websocket graphql cli task schedule signal ffi
+    framework: str
+    path: str
+    method: str = ""  # "*": any
+    handler: str = ""  # what runs, or how it is written where nobody knows
+    handler_path: str = ""
+    handler_line: int = 0
+    handler_id: str = ""
+    status: str = ""  # ambiguous: only names speak for it
+    middleware: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    gives: str = ""
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -499,6 +517,7 @@ Details = (
     | ExceptionDetails
     | EffectDetails
     | RiskDetails
+    | RouteDetails
 )
 
 

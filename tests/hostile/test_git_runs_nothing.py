@@ -394,6 +394,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "schema": [["schema"]],
     "doctor": [["doctor"]],
     "mcp": [],  # these two speak a protocol, and answer as the commands do
+    "web": [],  # asks as they do: tests/surfaces/test_web.py
     "daemon": [["daemon", "status"]],
     "config": [["config", "get", "daemon"]],
     "init": [["init", "claude"]],

@@ -106,6 +106,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "bytecode": [("main",)],
     "rank": [()],
     "map": [(), ("--by=definition", "--format=dot"), ("--by=file", "--format=json")],
+    "web": [("--port=x",)],
     "run": [("x.toml",), ("no\u202e.toml",)],
     "report": [("refactor-impact", "Evil"), ("\u202e",)],
     "q": [("entity=function",), ("pattern='$X'",), ("entity=\u202e",), ("entity=class", "--format=plain"),

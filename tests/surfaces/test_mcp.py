@@ -27,10 +27,10 @@ from cq.questions.lsp import ABOUT
 from cq.questions.table import QUESTIONS
 from cq.surfaces.asked import Asked
 from cq.surfaces.mcp import server
-from cq.surfaces.mcp.process import Done
 from cq.surfaces.mcp.server import make_server
 from cq.surfaces.mcp.stdio import greet
 from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, find_around, parse_arguments
+from cq.surfaces.process import Done
 from tests.support.agents import environment, make_repository, serving
 
 pytestmark = pytest.mark.slow

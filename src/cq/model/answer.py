@@ -238,6 +238,18 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     symbol_id: str = ""
     verdict: str = ""  # of sig-impact: ok, breaks, ambiguous
     reason: str = ""
+    facts: dict[str, str | int | bool | tuple[str, ...]] = {}  # of a member or a base: what its declaration says
+
+
+class TypeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.types.fact.v1"):
+    """One thing that a declaration says. `source` says by what it is known: syntax, links or compiler."""
+
+    fact: str  # declaration type_parameter parameter return referenced structure value guard takes hands handed alias
+    name: str
+    source: str
+    type: str = ""
+    resolved: tuple[Candidate, ...] = ()  # the types of the repository that it names
+    facts: dict[str, str | int | bool | tuple[str, ...]] = {}
 
 
 class TestDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.tests.test.v1"):
@@ -500,6 +512,7 @@ Details = (
     MatchDetails
     | CallDetails
     | NodeDetails
+    | TypeDetails
     | TestDetails
     | QueryDetails
     | LinkDetails

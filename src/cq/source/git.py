@@ -118,7 +118,7 @@ def find_authors(directory: str | os.PathLike[str], path: str, text: bytes) -> l
     within = f"{base}/{path}"[len(checkout.top) + 1 :]
     if not os.path.lexists(f"{base}/{path}"):  # its name is no UTF-8
         raise GitError("git knows it by another name")
-    with _Git(checkout, base) as git:
+    with Git(checkout, base) as git:
         commit, status = git.run_any("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
         if status:
             raise GitError("nothing is committed yet")

@@ -35,6 +35,15 @@ class Truncation(msgspec.Struct, frozen=True):
     omitted: int
 
 
+class AsOf(msgspec.Struct, frozen=True):
+    """Which state of the repository an answer is about: what was asked for, the commit that this meant, and git's name
+    of the files below the root."""
+
+    ref: str
+    resolved: str
+    identity_hash: str
+
+
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     """`elapsed_ms` is of the whole process so far where a process answers one question, else of the question."""
 
@@ -44,6 +53,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     elapsed_ms: float = 0.0
     stages_ms: dict[str, float] = {}
     root: str = ""  # on request only
+    as_of: AsOf | None = None  # of a revision
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True):
@@ -238,6 +248,18 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     symbol_id: str = ""
     verdict: str = ""  # of sig-impact: ok, breaks, ambiguous
     reason: str = ""
+    facts: dict[str, str | int | bool | tuple[str, ...]] = {}  # of a member or a base: what its declaration says
+
+
+class TypeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.types.fact.v1"):
+    """One thing that a declaration says. `source` says by what it is known: syntax, links or compiler."""
+
+    fact: str  # declaration type_parameter parameter return referenced structure value guard takes hands handed alias
+    name: str
+    source: str
+    type: str = ""
+    resolved: tuple[Candidate, ...] = ()  # the types of the repository that it names
+    facts: dict[str, str | int | bool | tuple[str, ...]] = {}
 
 
 class TestDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.tests.test.v1"):
@@ -500,6 +522,7 @@ Details = (
     MatchDetails
     | CallDetails
     | NodeDetails
+    | TypeDetails
     | TestDetails
     | QueryDetails
     | LinkDetails

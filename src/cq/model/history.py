@@ -1,4 +1,4 @@
-"""What the newest commits of a repository touched."""
+"""What the commits of a repository touched, and what names one."""
 
 from __future__ import annotations
 
@@ -33,3 +33,12 @@ class Blamed(msgspec.Struct, frozen=True, array_like=True):
     author: str = ""
     time: int = 0
     summary: str = ""
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """What a name meant when it was looked up. `tree` is git's name of what the root holds: equal where the contents of
+    two commits are."""
+
+    ref: str
+    commit: str
+    tree: str

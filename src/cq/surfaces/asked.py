@@ -41,8 +41,6 @@ def answer(text: bytes) -> int:
     args = Namespace(
         root=asked.root, index_dir=None, no_refresh=not asked.refresh, max_stale=0.0, disk_seconds=asked.disk_seconds,
         trust=False, format=asked.format, progress="json", measure=asked.measure, config=False, explain=False,
-        stop_on_error=False,
-        trust=False, format=asked.format, progress="json", measure="text", config=False, explain=False,
         stop_on_error=False, as_of=_take_revision(asked),
     )  # fmt: skip
     if asked.question not in QUESTIONS:

@@ -312,7 +312,7 @@ def test_every_link_of_every_page_leads_somewhere(site: Site):
         for link in sorted(found)
         if not forms.match(link) and (status := site.get(f"{link}&no_lsp=1" if servers.match(link) else link)[0]) != 200
     ]
-    assert [str(each) for each in lost] == []
+    assert not lost, lost
 
 
 def test_characters_that_turn_a_line_round_are_spelled_out(site: Site):

@@ -6,12 +6,12 @@ import asyncio
 import re
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import asynccontextmanager
+from html import escape
 from pathlib import Path
 from typing import Any
 
 import msgspec
-from jinja2 import Environment, FileSystemLoader
-from markupsafe import Markup
+from jinja2 import Environment, FileSystemLoader  # pyright: ignore[reportMissingImports]
 from starlette.applications import Starlette
 from starlette.datastructures import URL
 from starlette.middleware import Middleware
@@ -83,7 +83,7 @@ class Site:
             "head": render_head, "notes": render_notes, "version": __version__, "root_name": Path(root).name,
             "has_script": (_HERE / "static" / "cq.js").is_file(),
         }  # fmt: skip
-        self._templates.filters["written"] = lambda value: Markup.escape(str(value))
+        self._templates.filters["written"] = lambda value: show.Html(escape(str(value)))
 
     def make_app(self) -> Starlette:
         pages: dict[str, Page] = {
@@ -286,7 +286,7 @@ class Site:
         picture = draw_graph(edges, link_node) if edges else ""
         return self._show(
             "graph.html", status=200 if answers[0].found or edges else 404, target=targets[0], expand=targets[1:],
-            fold=folded, fields=given, answer=answers[0], answers=answers, edges=edges, picture=Markup(picture),
+            fold=folded, fields=given, answer=answers[0], answers=answers, edges=edges, picture=show.Html(picture),
         )  # fmt: skip
 
     async def map(self, request: Request) -> Response:
@@ -324,7 +324,7 @@ class Site:
         }
         return self._show(
             "map.html", status=200 if answer.found else 404, answer=answer, fields=given, modules=modules, most=most,
-            matrix=matrix, links=links, picture=Markup(picture),
+            matrix=matrix, links=links, picture=show.Html(picture),
         )  # fmt: skip
 
     async def ask(self, request: Request) -> Response:

@@ -59,7 +59,7 @@ def _read(one: Written | None, key: str, values: Sequence[str]) -> Any:
         except ValueError:
             raise UsageError(f"{key} is no number: {text!r}") from None
     if one.shape == "texts":
-        return [word for value in values for word in value.split(",")] if one.option.parse else text.split()
+        return [word for value in values for word in (value.split(",") if one.option.parse else [value]) if word]
     return text
 
 

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Iterable, Iterator
+from html import escape
+from typing import Any, Self
 from urllib.parse import quote, urlencode
 
 import msgspec
-from markupsafe import Markup
 
 from cq.model.answer import (
     Answer,
@@ -31,6 +31,19 @@ MOST_DECORATED = 3000  # lines whose names are links, at once
 _AROUND = 500  # of these in front of the line that is asked for
 
 
+class Html(str):
+    """Text that is markup already: templates escape everything else."""
+
+    __slots__ = ()
+
+    def __html__(self) -> Self:
+        return self
+
+
+def join(parts: Iterable[Html]) -> Html:
+    return Html("".join(parts))
+
+
 def link(page: str, **values: object) -> str:
     """The address of a page; what is empty is left out."""
     given = {key.rstrip("_"): value for key, value in values.items() if value not in ("", None, 0, (), False)}
@@ -41,17 +54,15 @@ def link_place(path: str, line: int = 0, hash: str = "") -> str:
     return link("source", path=path, line=line, hash=hash) + (f"#L{line}" if line else "")
 
 
-def mark(text: str) -> Markup:
+def mark(text: str) -> Html:
     """Source as it is; what shows nothing or turns the line round is spelled out and marked."""
     if text.isprintable():
-        return Markup.escape(text)
-    return Markup("").join(
-        Markup.escape(char) if char.isprintable() or char in "\n\t" else _mark_one(char) for char in text
-    )
+        return Html(escape(text))
+    return Html("".join(escape(c) if c.isprintable() or c in "\n\t" else _mark_one(c) for c in text))
 
 
-def _mark_one(char: str) -> Markup:
-    return Markup('<span class="odd" title="U+{:04X}">{}</span>').format(ord(char), printer.escape(char))
+def _mark_one(char: str) -> str:
+    return f'<span class="odd" title="U+{ord(char):04X}">{escape(printer.escape(char))}</span>'
 
 
 class Row(msgspec.Struct, frozen=True):
@@ -121,7 +132,7 @@ def find_details(answer: Answer, kind: type) -> Any:
 
 class Line(msgspec.Struct, frozen=True):
     number: int
-    code: Markup
+    code: Html
     blame: str = ""  # where another commit begins
     title: str = ""
 
@@ -155,44 +166,44 @@ def show_lines(source: str, first: int, names: NamesDetails | None, blame: Blame
 
 def _show_line(
     text: str, tokens: list[tuple[int, int, str]], meant: list[tuple[int, int, int]], names: NamesDetails | None
-) -> Markup:
+) -> Html:
     """Names are links, be they inside a token; tokens are cut where names begin and end."""
-    out: list[Markup] = []
+    out: list[Html] = []
     at = 0
     for start, end, number in meant:
         if start < at:
             continue
         out += _paint(text, at, start, tokens)
-        out.append(_link_name(names, number, Markup("").join(_paint(text, start, end, tokens))))
+        out.append(_link_name(names, number, join(_paint(text, start, end, tokens))))
         at = end
-    return Markup("").join([*out, *_paint(text, at, len(text), tokens)])
+    return join([*out, *_paint(text, at, len(text), tokens)])
 
 
-def _paint(text: str, start: int, end: int, tokens: list[tuple[int, int, str]]) -> list[Markup]:
-    out: list[Markup] = []
+def _paint(text: str, start: int, end: int, tokens: list[tuple[int, int, str]]) -> list[Html]:
+    out: list[Html] = []
     at = start
     for first, last, kind in tokens:
         first, last = max(first, start), min(last, end)
         if first >= last or first < at:
             continue
         out += [mark(text[at:first])] if at < first else []
-        out.append(Markup('<span class="t-{}">{}</span>').format(kind, mark(text[first:last])))
+        out.append(Html(f'<span class="t-{kind}">{mark(text[first:last])}</span>'))
         at = last
     return [*out, mark(text[at:end])] if at < end else out
 
 
-def _link_name(names: NamesDetails | None, number: int, code: Markup) -> Markup:
+def _link_name(names: NamesDetails | None, number: int, code: Html) -> Html:
     assert names is not None
     name = names.names[number]
     if not name.targets:
         if name.status != "external":
             return code
-        return Markup('<span class="external" title="{}">{}</span>').format(f"from {name.module}", code)
+        return Html(f'<span class="external" title="from {escape(printer.escape(name.module))}">{code}</span>')
     target = names.targets[name.targets[0]]
     if name.status == "definition":
         address = link("symbol", target=f"{target.path}:{name.line}:{name.col}")
     else:
         address = link_place(target.path, target.line)
-    said = printer.escape(describe_name(name, names))
-    form = '<a class="n {}" href="{}" title="{}" data-n="{}">{}</a>'
-    return Markup(form).format(name.status, address, said, name.targets[0], code)
+    said = escape(printer.escape(describe_name(name, names)))
+    number = name.targets[0]
+    return Html(f'<a class="n {name.status}" href="{escape(address)}" title="{said}" data-n="{number}">{code}</a>')

@@ -6,6 +6,7 @@ from cq.model.answer import (
     Answer,
     ArtifactRef,
     AsOf,
+    BlameDetails,
     Budget,
     CallArgument,
     CallDetails,
@@ -16,6 +17,7 @@ from cq.model.answer import (
     Confidence,
     CountDetails,
     Degradation,
+    DependencyDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -27,7 +29,10 @@ from cq.model.answer import (
     Insight,
     LinkDetails,
     MatchDetails,
+    MeantName,
+    ModuleDetails,
     NameBinding,
+    NamesDetails,
     NodeDetails,
     PassedAt,
     QueryDetails,
@@ -57,6 +62,7 @@ from cq.model.errors import (
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
 from cq.model.history import Change, Commit, Revision
+from cq.model.history import Blamed, Change
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -74,6 +80,7 @@ from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
 from cq.questions.log import LogOptions
 from cq.questions.lsp import LspOptions
+from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
 from cq.questions.q import QueryOptions
@@ -95,15 +102,16 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "AsOf", "Budget", "Bundle", "BundleEdge",
-    "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "ChangeDetails",
-    "Check", "Commit", "CommitDetails", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph",
-    "CountDetails", "CqError", "DaemonError", "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions",
-    "DiffOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport",
-    "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails",
-    "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile",
-    "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location", "LogOptions", "LspOptions", "MatchDetails",
-    "MistakeStatus", "NameBinding", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page",
+    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "AsOf", "BlameDetails", "Blamed", "Budget", "Bundle",
+    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
+    "ChangeDetails", "Check", "Commit", "CommitDetails", "Completion", "Confidence", "ConfigError", "Configuration",
+    "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation", "Degraded", "DependencyDetails",
+    "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
+    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
+    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
+    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
+    "Location", "LogOptions", "LspOptions", "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails",
+    "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page",
     "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions",
     "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk",
     "RiskOptions", "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions",

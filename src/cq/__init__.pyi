@@ -61,8 +61,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change, Commit, Revision
-from cq.model.history import Blamed, Change
+from cq.model.history import Blamed, Change, Commit, Revision
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step

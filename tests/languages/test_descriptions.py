@@ -15,6 +15,7 @@ from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
 from cq.languages.python.library import KnownFunctions
 from cq.languages.registry import get_language
+from cq.languages.routes import Routes
 from cq.languages.rust.std import Std
 from cq.languages.tables.linking import Rules
 from cq.questions import imports
@@ -31,7 +32,9 @@ TABLES: dict[str, type[Any]] = {
     "exceptions": handlers.Table, "linking": Rules, "packages": imports.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax, "tests": suites.TestRules,
 }  # fmt: skip
-SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "functions": KnownFunctions, "library": Library, "std": Std}
+SCHEMAS: dict[str, type[Any]] = {
+    "effects": Effects, "functions": KnownFunctions, "library": Library, "routes": Routes, "std": Std,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("file", DESCRIPTIONS, ids=lambda file: file.stem)

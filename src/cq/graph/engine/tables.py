@@ -165,3 +165,5 @@ def list_named(unit: Unit) -> Iterator[tuple[Named, Iterable[Item]]]:
         yield (name, "stored"), stores
     for (kind, name), entered in unit.entries.items():
         yield (name, kind), entered
+    for name, methods in unit.methods_by_name.items():
+        yield (name, "method"), [unit.qualified_names[method.symbol] for method in methods]

@@ -21,7 +21,20 @@ _BLOCK = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^(`{3,})(\w+)( parameters)?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 CASES = [
     pytest.param({"sh": "shell"}.get(language, language), bool(parameters), snippet, id=f"{page}: {title}")
-    for page in ("ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig", "julia", "data", "markdown")
+    for page in (
+        "ruby",
+        "shell",
+        "sql",
+        "scala",
+        "swift",
+        "lua",
+        "elixir",
+        "haskell",
+        "zig",
+        "julia",
+        "data",
+        "markdown",
+    )
     # A page about Markdown holds headings that are none of its own.
     for title, block in _BLOCK.findall(
         re.sub(r"(?m)^(#+ )(?=.*\n# *\^)", "\0\\1", (PAGES / f"{page}.md").read_text("utf-8"))
@@ -301,7 +314,9 @@ def test_a_document_inside_another_reads_no_further(language: str, inner: str):
     assert [c.name for c in facts.calls] == (["x"] if language == "sql" else [])
 
 
-@pytest.mark.parametrize("language", ["ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig", "julia"])
+@pytest.mark.parametrize(
+    "language", ["ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig", "julia"]
+)
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
 def test_line_ends_and_wide_characters(language: str, ending: str):
     sources = {

@@ -1,5 +1,5 @@
-"""Ruby, Shell, SQL, Scala, Swift, Lua, Elixir, Haskell, Zig, Julia, data, markup: the marks of their pages, and what none can
-say."""
+"""Ruby, Shell, SQL, Scala, Swift, Lua, Elixir, Haskell, Zig, Julia, data, markup: the marks of their pages, and what
+none can say."""
 
 from __future__ import annotations
 

@@ -180,6 +180,8 @@ def _call_functions(
             kind = None if holder is None else Closure(function.document.path, function.document.number, holder.start)
             run.state.objects[ref] = Shape(kind=kind)
             receiver = made_value = Value(refs=(ref,))
+        elif function.names_receiver:
+            receiver = given.receiver
         elif function.takes_receiver and given.has_receiver and not _is_class(given.receiver):
             receiver = given.receiver
         actuals = bind(run, site, function, given, receiver)

@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
+from cq.model.code import Imported
 from cq.model.errors import ConfigError, suggest
 
 Severity = Literal["low", "medium", "high", "critical"]
@@ -123,6 +124,8 @@ class EntryRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     decorators: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()  # how the first of them must be called
+    count: int = 0  # how many they must be; 0: any
     methods: tuple[str, ...] = ()  # of a class with such a base; none: all
     taints: Literal["all", "none", "rest", "plain"] = "all"  # which parameters come from outside
     types: dict[str, str] = {}  # by number of a parameter: what it is
@@ -135,6 +138,8 @@ class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     language: str
     types: dict[str, tuple[str, ...]] = {}  # a path by which rules call it -> what else leads there
     injected: tuple[str, ...] = ()  # types of parameters that a framework makes itself
+    scheme: str = ""  # what may stand before the name of a module that comes with the language
+    wholes: tuple[str, ...] = ()  # names by which an import means a module as a whole
     records: tuple[str, ...] = ()  # bases and decorators of classes that are made of the fields which they annotate
     source: tuple[SourceRule, ...] = ()
     sink: tuple[SinkRule, ...] = ()
@@ -158,6 +163,7 @@ class Rules:
         self.guards: dict[str, list[GuardRule]] = {}
         self.marks: dict[str, list[MarkRule]] = {}
         self.entries: list[EntryRule] = []
+        self.handed: dict[str, set[str]] = {}  # calls that get entry points, by their last name
         self.views: list[GuardRule] = []
         self.by_id: dict[str, Rule] = {}
         for file in files:
@@ -175,11 +181,16 @@ class Rules:
             _list_by_name(self.marks, file.mark)
             self.entries += file.entry
             self.views += [guard for guard in file.guard if guard.is_view]
+        for entry in self.entries:
+            for name in entry.names:
+                self.handed.setdefault(name.rpartition(".")[2], set()).add(name)
         # Of what is called so a rule may say something, or of what is read off it.
         self.beginnings: set[str] = set()
         for table in (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.types):
             for name in table:
                 self.beginnings.update(name[: match.start()] for match in re.finditer(r"\.|\(\)|\[\]", name))
+        self._wholes = frozenset(("*", "=", *(name for file in files for name in file.wholes)))
+        self._scheme = "".join(file.scheme for file in files)
         self.records = frozenset(name for file in files for name in file.records)
         self.injected = frozenset(name for file in files for name in file.injected)
 
@@ -187,6 +198,11 @@ class Rules:
         """Whether any rule says what a call of this name does."""
         known = (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.marks)
         return any(name in table for table in known)
+
+    def write_import(self, imported: Imported) -> str:
+        """What is imported from outside, as rules call it."""
+        module = imported.module.removeprefix(self._scheme)
+        return self.settle(module if imported.name in self._wholes else f"{module}.{imported.name}".lstrip("."))
 
     def settle(self, path: str) -> str:
         """A path as rules call it."""

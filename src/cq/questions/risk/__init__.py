@@ -443,7 +443,7 @@ def find_rules(text: str, language: str) -> set[str]:
     name = f"main.{next(iter(describe(language).suffixes), 'txt')}"
     program = TextProgram({name: (language, text.lstrip("\n").encode())})
     engine = Engine(program)
-    engine.run([function for document in program.documents for function in document.functions.values()])
+    engine.run_all(program.documents)
     found = {flow.rule for flow in engine.flows.values()}
     found |= {getattr(flow.taint.source, "rule", "") for flow in engine.flows.values() if flow.taint is not None}
     return found | engine.entered

@@ -15,7 +15,7 @@ from cq.model.location import Location
 from cq.model.status import Degraded
 from cq.questions.risk.program import IndexedProgram
 from cq.risk.engine import Engine
-from cq.risk.program import Function
+from cq.risk.program import Document, Function
 from cq.risk.rules import SEVERITIES, EntryRule, Severity, SinkRule, SourceRule
 from cq.risk.run import Flow
 from cq.risk.values import Place, RuleSource, Step
@@ -118,6 +118,9 @@ def _analyze(relations: Relations, is_strict: bool) -> Analysis:
     program = IndexedProgram(relations, most=MAX_DOCUMENTS)
     engine = Engine(program, is_strict=is_strict, goes_on=True)
     for path in paths:
+        for document in _find_documents(relations, program, path):
+            engine.prepare(document)
+    for path in paths:
         engine.run(_find_functions(relations, program, path))
     analysis = Analysis(engine, paths)
     maker = _Maker(relations, engine, analysis)
@@ -135,11 +138,16 @@ def _is_read(held: HeldFile) -> bool:
 
 
 def _find_functions(relations: Relations, program: IndexedProgram, path: str) -> Iterable[Function]:
+    for document in _find_documents(relations, program, path):
+        yield from document.functions.values()
+
+
+def _find_documents(relations: Relations, program: IndexedProgram, path: str) -> Iterable[Document]:
     held = relations.hold(path)
     for number in range(len(held.documents) if held is not None else 0):
         document = program.find_document(path, number)
         if document is not None:
-            yield from document.functions.values()
+            yield document
 
 
 def _order(row: Row) -> tuple[bool, int, float, str, int, str]:

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import NamedTuple
 
 from cq.model.code import (
+    Constant,
     Defined,
     Definition,
     Dictionary,
@@ -189,6 +190,8 @@ class Entries(Names):
         """A parameter that the framework makes: `db = Depends(get_db)`, a number, a request object."""
         parameter = made.parameters[number]
         if isinstance(parameter.type, str) and parameter.type.rpartition(".")[2] in _HARMLESS:
+            return True
+        if isinstance(parameter.type, Constant) and parameter.type.name in ("int", "float", "bool"):
             return True
         paths = self.find_type(function, number)
         if any(path in self.rules_of(function.document.language).injected for path in paths):

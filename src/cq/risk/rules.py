@@ -14,6 +14,7 @@ from typing import Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
+from cq.language import describe
 from cq.model.code import Imported
 from cq.model.errors import ConfigError, suggest
 
@@ -21,7 +22,7 @@ Severity = Literal["low", "medium", "high", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 SinkKind = Literal[
     "command", "sql", "nosql", "xss", "path", "zip-slip", "deserialization", "xxe", "ldap", "xpath", "ssrf",
-    "redirect", "code", "template", "header", "log", "redos", "trust",
+    "redirect", "code", "template", "header", "log", "redos", "trust", "prototype",
     "hash", "cipher", "random", "cookie", "tls", "debug", "temp", "permission",
 ]  # fmt: skip
 KINDS: tuple[SinkKind, ...] = get_args(SinkKind)
@@ -56,6 +57,7 @@ class SourceRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
     origin: OriginKind = "remote"
     confidence: Score = 0.9
     fills: tuple[Argument, ...] = ()  # arguments that are filled with data, beside what it gives
+    calls: Argument | None = None  # a function that gets the data
 
 
 class SinkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -82,8 +84,9 @@ class PropagatorRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True
     """What it gives comes from these arguments and from nothing else. `whole`: it is the same text, written otherwise;
     `restores`: it was decoded, so that it may do again what it was escaped against. `copies`: it is another container
     with the same elements, and with what is passed by name. `into`: it is stored there. `calls`: a function among the
-    arguments that gets the others. `reads`: the argument that names what is read off the first of these. `binds`: a
-    function with its first arguments. `record`: a class with the fields that an argument lists."""
+    arguments that gets the others, and what that gives comes back; `keeps`: the others come back. `reads`: the argument
+    that names what is read off the first of these. `binds`: a function with its first arguments. `record`: a class with
+    the fields that an argument lists. `loads`: the module that an argument names."""
 
     takes: tuple[Argument, ...] = ()
     whole: bool = False
@@ -92,9 +95,11 @@ class PropagatorRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True
     into: Argument | None = None
     key: tuple[Argument, ...] = ()  # arguments that together are the key that is stored or read under
     calls: Argument | None = None
+    keeps: bool = False
     reads: Argument | None = None
     binds: bool = False
     record: Argument | None = None
+    loads: Argument | None = None
 
 
 class GuardRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -217,7 +222,8 @@ class Rules:
 @cache
 def load_rules(language: str) -> Rules:
     """The rules that cq comes with."""
-    return Rules([file for file in load_files() if file.language == language], language)
+    family = describe(language).family
+    return Rules([file for file in load_files() if describe(file.language).family == family], language)
 
 
 @cache

@@ -13,7 +13,7 @@ from msgspec import Meta
 
 from cq.answers.options import Option, Options, Paged, split
 from cq.answers.page import Page, count_tokens, take
-from cq.language import all_languages, describe
+from cq.language import describe
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -35,7 +35,7 @@ from cq.opening import read_file
 from cq.questions.risk.flows import Analysis, Row, RowStep, analyze
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import Engine
-from cq.risk.rules import KINDS, ORIGINS, SEVERITIES, Rule, Severity, load_rules
+from cq.risk.rules import KINDS, ORIGINS, SEVERITIES, Rule, Severity, load_files, load_rules
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import find_part, find_targets, say_nothing
 
@@ -450,7 +450,8 @@ def find_rules(text: str, language: str) -> set[str]:
 
 
 def _languages() -> list[str]:
-    return [name for name, described in all_languages().items() if described.detail and not described.variant_of]
+    """Those that rules are written for; the others of a family share them."""
+    return sorted({file.language for file in load_files()})
 
 
 # -- coverage ------------------------------------------------------------------------------------------------

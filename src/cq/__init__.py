@@ -16,8 +16,8 @@ _PUBLIC = {
         "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt QueryDetails ReferenceDetails Risk Run Section ServerDetails Slice SourceDetails Target "
-        "Truncation"
+        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
+        "SourceDetails Target Truncation"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -45,6 +45,7 @@ _PUBLIC = {
     "cq.questions.read": "ReadOptions",
     "cq.questions.references": "ReferencesOptions",
     "cq.questions.risk": "RiskOptions",
+    "cq.questions.routes": "RoutesOptions",
     "cq.questions.run": "ReportOptions RunOptions",
     "cq.questions.run.plan": "make_plan parse_plan",
     "cq.questions.scopes": "ScopesOptions",

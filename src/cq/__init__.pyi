@@ -30,6 +30,7 @@ from cq.model.answer import (
     QueryDetails,
     ReferenceDetails,
     Risk,
+    RouteDetails,
     Run,
     Section,
     ServerDetails,
@@ -73,6 +74,7 @@ from cq.questions.rank import RankOptions
 from cq.questions.read import ReadOptions
 from cq.questions.references import ReferencesOptions
 from cq.questions.risk import RiskOptions
+from cq.questions.routes import RoutesOptions
 from cq.questions.run import ReportOptions, RunOptions
 from cq.questions.run.plan import make_plan, parse_plan
 from cq.questions.scopes import ScopesOptions
@@ -96,8 +98,9 @@ __all__ = [
     "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
     "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
     "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "Run", "RunOptions", "ScopesOptions",
-    "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails",
-    "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions",
-    "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
+    "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
+    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",
+    "Truncation", "TypesOptions", "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan",
+    "query",
 ]  # fmt: skip

@@ -44,6 +44,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     # -- what is read of it: classes are `module:Class` below cq.languages
     reader: str = ""
     detail: str = ""  # reads its code in detail, for those who follow values along the statements
+    shapes: str = ""  # reads what it says of types and of functions as values
     grammar: str = ""
     grammar_function: str = "language"
     dialect: str = ""

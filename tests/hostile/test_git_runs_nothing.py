@@ -362,6 +362,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "graph": [["graph", "f"]],
     "path": [["path", "g", "f"]],
     "impact": [["impact", "f"], ["impact", "--changed"], ["impact", "--changed", "HEAD~1"]],
+    "routes": [["routes"]],
     "sig-impact": [["sig-impact", "f", "--to", "f(x)"]],
     "tests-for": [["tests-for", "f"], ["tests-for", "--changed"]],
     "risk": [["risk"], ["risk", "--changed"], ["risk", "rules"]],

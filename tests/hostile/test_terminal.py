@@ -90,6 +90,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "graph": [("main",), ("main", "--format=mermaid"), ("main", "--format=dot"), ("main", "--format=svg")],
     "path": [("main", "Evil.save"), ("main", "odd")],
     "impact": [("Evil.save",), ("--changed",)],
+    "routes": [(), ("\u202e",), ("--of", "Evil")],
     "sig-impact": [("Evil.save", "--to", "save(self, \u202e)"), ("Evil.save", "--to", "save(self)")],
     "tests-for": [("Evil.save",), ("Evil.save", "--format=pytest"), ("--changed",)],
     "risk": [(), ("rules",), ("coverage",), ("--format=mermaid",), ("no\u202e.py",)],

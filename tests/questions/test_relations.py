@@ -381,10 +381,16 @@ export class Mixed extends mix(Square) {}
 @pytest.mark.parametrize(
     ("target", "members"),
     [
-        ("Shape", ["method Shape.area: overridden 1 time", "method Shape.later", "property Shape.name"]),
-        ("Base", ["method Base.area: overrides t.ts:Shape.area; overridden 1 time", "method Base.hello"]),
-        ("Square", ["method Square.area: overrides t.ts:Base.area", "field Square.side"]),
-        ("Other", ["method Other.area"]),
+        (
+            "Shape",
+            ["method Shape.area(): T; overridden 1 time", "property Shape.name: string", "method Shape.later(): void"],
+        ),
+        (
+            "Base",
+            ["abstract method Base.area(): T; overrides t.ts:Shape.area; overridden 1 time", "method Base.hello()"],
+        ),
+        ("Square", ["field Square.side", "method Square.area(); overrides t.ts:Base.area"]),
+        ("Other", ["method Other.area()"]),
         ("Mixed", []),
     ],
 )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
 from pathlib import Path
 from textwrap import dedent
@@ -18,6 +19,7 @@ from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.q import QueryOptions
 from cq.questions.references import ReferencesOptions
+from cq.questions.types import TypesOptions
 from cq.source.language import detect_language
 from tests.support.fixture import parse_fixture
 from tests.support.invariants import check_document
@@ -194,3 +196,32 @@ def check_exceptions(folder: Path, snippet: str, target: str = "") -> Answer:
     marked = [(mark.path, mark.start, mark.label) for mark in fixture.marks]
     assert sorted(found) == sorted(marked), f"not marked: {set(found) - set(marked)}, only: {set(marked) - set(found)}"
     return answer
+
+
+def check_types(folder: Path, snippet: str) -> None:
+    """Lines `//! SECTION LINE | TEXT` are what `cq types` lists of the definition at the cursor, in their order: all of
+    a section that is named. `//! SECTION -` is a section that is empty."""
+    said = [match.groups() for match in re.finditer(r"^//! (\w+) (?:(\S+) \| (.*)|-)$", snippet, re.MULTILINE)]
+    fixture = parse_fixture(re.sub(r"^//!.*\n?", "", snippet, flags=re.MULTILINE))
+    assert fixture.cursor is not None
+    path, offset = fixture.cursor
+    before = fixture.files[path].encode()[:offset].decode()
+    target = f"{path}:{before.count(chr(10)) + 1}:{len(before.rpartition(chr(10))[2]) + 1}"
+    depth = re.search(r"^//\? --depth (\d+)$", snippet, re.MULTILINE)
+    with open_fixture(folder, re.sub(r"^//!.*\n?", "", snippet, flags=re.MULTILINE)) as workspace:
+        answer = workspace.types(TypesOptions(target, depth=int(depth[1]) if depth else 1, page=Page(0, 0)))
+    found = {
+        section.kind: [
+            (f"{finding.location.path}:{finding.location.start_line}", finding.message.partition(", in `")[0].strip())
+            for finding in section.findings
+            if finding.location is not None
+        ]
+        for section in answer.sections
+    }
+    wanted: dict[str, list[tuple[str, str]]] = {}
+    for kind, place, text in said:
+        rows = wanted.setdefault(kind, [])
+        if place:
+            rows.append((place if ":" in place else f"{path}:{place}", text.strip()))
+    assert wanted, "the case says nothing"
+    assert {kind: found.get(kind, []) for kind in wanted} == wanted

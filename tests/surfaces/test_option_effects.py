@@ -67,6 +67,11 @@ TREE = {
         "    subprocess.run(input(), shell=True)\n    open(request.args['z'])\n"
         "def checked():\n    value = request.args['c']\n    if value in ('a', 'b'):\n        os.system(value)\n"
     ),
+    "app/site.py": (
+        "from flask import Flask\nsite = Flask(__name__)\n"
+        + "".join(f"@site.route('/p{n}')\ndef p{n}(): ...\n" for n in range(70))
+        + "@site.post('/send')\ndef send(): ...\n@site.cli.command()\ndef sweep(): ...\n"
+    ),
     "app/broken.py": "def broken(:\n    pass\n",
     "app/worse.py": "print('worse')\nclass (:\n    pass\n",
     "app/ways.py": (
@@ -110,6 +115,7 @@ BASE: dict[str, dict[str, Any]] = {
     "path": {"source": "main", "target": "Store.check"},
     "impact": {"target": ["Store.check"]},
     "tests-for": {"target": ["Store.check"]},
+    "routes": {},
     "sig-impact": {"target": "Store.save", "to": "save(self)"},
     "imports": {},
     "types": {"target": "Base"},
@@ -133,7 +139,7 @@ VALUES: dict[str, Any] = {
     "lang": ["typescript"], "in": ["web"], "include": ["web/*"], "exclude": ["app/"], "limit": 1, "page": 2,
     "budget": 600, "all": True, "count": True, "by": "file", "depth": 2, "edges": ["imports"], "min_confidence": 0.99,
     "certain": True, "family": True, "why": True, "receiver": "objects", "changed": "HEAD", "cycles": True,
-    "kind": ["definition"], "severity": "error",
+    "kind": ["definition"], "severity": "error", "pattern": "/send", "of": "send", "method": "POST",
 }  # fmt: skip
 # What is asked with and without the option, where that is more than the option beside BASE.
 SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
@@ -174,6 +180,8 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("risk", "baseline"): ({}, {"baseline": "known.jsonl"}),
     ("risk", "mode"): ({}, {"mode": "strict"}),
     ("risk", "test"): ({"target": ["rules"]}, {"test": True}),
+    ("routes", "kind"): ({}, {"kind": "cli"}),
+    ("routes", "budget"): ({}, {"budget": 600}),
     ("rank", "tests"): ({}, {"tests": True}),
     ("read", "budget"): ({"target": "app/many.py:1-"}, {"budget": 200}),
     ("read", "all"): ({"target": "app/many.py:1-", "budget": 200}, {"budget": None, "all": True}),

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib
 from functools import cache
+from typing import Any
 
 from cq.language import describe
 from cq.syntax.language import Language
@@ -23,5 +24,10 @@ def get_detailed_language(language: str) -> Language | None:
 
 
 def _load(language: str, reader: str) -> Language | None:
+    return load_reader(reader)(language) if reader else None
+
+
+def load_reader(reader: str) -> Any:
+    """The class that a description names."""
     module, _, name = reader.partition(":")
-    return getattr(importlib.import_module(f"cq.languages.{module}"), name)(language) if module else None
+    return getattr(importlib.import_module(f"cq.languages.{module}"), name)

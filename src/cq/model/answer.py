@@ -237,6 +237,18 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     symbol_id: str = ""
     verdict: str = ""  # of sig-impact: ok, breaks, ambiguous
     reason: str = ""
+    facts: dict[str, str | int | bool | tuple[str, ...]] = {}  # of a member or a base: what its declaration says
+
+
+class TypeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.types.fact.v1"):
+    """One thing that a declaration says. `source` says by what it is known: syntax, links or compiler."""
+
+    fact: str  # declaration type_parameter parameter return referenced structure value guard takes hands handed alias
+    name: str
+    source: str
+    type: str = ""
+    resolved: tuple[Candidate, ...] = ()  # the types of the repository that it names
+    facts: dict[str, str | int | bool | tuple[str, ...]] = {}
 
 
 class TestDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.tests.test.v1"):
@@ -354,6 +366,24 @@ class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     is_new: bool = True  # not in the baseline
 
 
+class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.routes.route.v1"):
+    """Something that comes in from outside. `path` is that of a request, or the name of a command, task or signal; what
+    of it nobody knows stands in braces."""
+
+    route: str  # http websocket graphql cli task schedule signal ffi
+    framework: str
+    path: str
+    method: str = ""  # "*": any
+    handler: str = ""  # what runs, or how it is written where nobody knows
+    handler_path: str = ""
+    handler_line: int = 0
+    handler_id: str = ""
+    status: str = ""  # ambiguous: only names speak for it
+    middleware: tuple[str, ...] = ()
+    takes: tuple[str, ...] = ()
+    gives: str = ""
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -419,6 +449,7 @@ Details = (
     MatchDetails
     | CallDetails
     | NodeDetails
+    | TypeDetails
     | TestDetails
     | QueryDetails
     | LinkDetails
@@ -432,6 +463,7 @@ Details = (
     | ExceptionDetails
     | EffectDetails
     | RiskDetails
+    | RouteDetails
 )
 
 

@@ -33,6 +33,8 @@ from cq.query.vocabulary import (
     OPTIONS,
     SCOPE_TOKENS,
     SCOPED,
+    SHAPE_TOKENS,
+    SHAPED,
     STRUCTURAL,
     TOKENS,
 )
@@ -125,6 +127,9 @@ def find_attributes(node: Node) -> frozenset[str]:
     return find_attributes(node.source) | frozenset(own)
 
 
+_GUARD_WORDS = {"typeof": "typeof", "instanceof": "instanceof", "array": "isArray", "exhaustive": "never"}
+
+
 def _literals(item: Expression) -> Literals:
     match item:
         case Token(key="any"):
@@ -135,6 +140,8 @@ def _literals(item: Expression) -> Literals:
             return _all_of(_words(value) for value in (item.modifier("context") or item.value, *item.values))
         case Token(key="raises" | "decorated_by" | "captures" | "defines", op="="):
             return _words(re.split(r"[.:]", item.text)[-1])
+        case Token(key="guard") if item.text in _GUARD_WORDS:
+            return _words(_GUARD_WORDS[item.text])
         case And():
             return _all_of(map(_literals, item.items))
         case Or():
@@ -458,12 +465,21 @@ class _Planner:
         for token in tokens:
             if token.key in SCOPE_TOKENS and not any(name in SCOPED for name in languages):
                 self.fault(token, f"{token.key} is not known for {languages[0]}", f"it is for {', '.join(SCOPED)}")
+            if token.key in SHAPE_TOKENS and not any(name in SHAPED for name in languages):
+                self.fault(token, f"{token.key} is not known for {languages[0]}", f"it is for {', '.join(SHAPED)}")
         return languages
 
     def check_contradictions(self, tokens: list[Token]) -> None:
         values: dict[str, Token] = {}
         for token in tokens:
-            if token.op == "=" and token.key in ("name", "scope", "has_cells"):
+            if token.op == "=" and token.key in (
+                "name",
+                "scope",
+                "has_cells",
+                "takes_callback",
+                "type_kind",
+                "ambient",
+            ):
                 first = values.setdefault(token.key, token)
                 if first.value != token.value and not _qualifies(first.text, token.text):
                     self.fault(token, f"{token.key} cannot be {first.text!r} and {token.text!r} at once")

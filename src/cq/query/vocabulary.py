@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cq.language import all_languages, describe
+from cq.model.shape import GUARDS, TYPE_KINDS
 
 # entity -> the kinds of symbols it means. Those without kinds are not symbols of a file.
 ENTITIES: dict[str, tuple[str, ...]] = {
@@ -57,6 +58,8 @@ STRUCTURAL = frozenset({"pattern", *RELATIONS, *COMPOSITES, "nthChild"})
 FILE_TOKENS = frozenset({"in", "exclude", "globs", "lang"})
 OPTIONS = frozenset({"expand", "fields", "limit", "explain"})
 SCOPE_TOKENS = frozenset({"scope", "captures", "has_cells"})
+SHAPED = tuple(name for name, each in all_languages().items() if each.shapes)
+_DECLARED = ("function", "method", "class", "interface", "type", "enum", "variable")
 
 
 class TokenRule(NamedTuple):
@@ -149,6 +152,45 @@ TOKENS: dict[str, TokenRule] = {
     "exports": TokenRule(
         "name", "entity=module exports=main", "this name leaves the module", entities=("module",), patterns=False
     ),
+    "param_type": TokenRule(
+        "name", "entity=function param_type=User", "a parameter has this type, in part or behind an alias",
+        entities=CALLABLE, patterns=False,
+    ),
+    "returns": TokenRule(
+        "name", "entity=function returns=Observable", "what it returns has this type, in part or behind an alias",
+        entities=CALLABLE, patterns=False,
+    ),
+    "guard": TokenRule(
+        "choice", "entity=function guard=typeof", "narrows a type so in its own code", choices=GUARDS,
+        entities=CALLABLE, patterns=False,
+    ),
+    "narrows": TokenRule(
+        "name", "entity=function narrows=User", "narrows something to this type", entities=CALLABLE, patterns=False
+    ),
+    "passes": TokenRule(
+        "name", "entity=function passes=isUser", "hands a function of this name to a call",
+        entities=(*CALLABLE, "callsite"), patterns=False,
+    ),
+    "takes_callback": TokenRule(
+        "bool", "entity=function takes_callback=true", "has a parameter that is a function", choices=("true", "false"),
+        entities=CALLABLE, patterns=False,
+    ),
+    "type_kind": TokenRule(
+        "choice", "entity=type type_kind=mapped", "what the body of the alias is", choices=TYPE_KINDS,
+        entities=("type",), patterns=False,
+    ),
+    "value": TokenRule(
+        "name", "entity=variable value=404", "members of enums with this value, and enums that have such a member",
+        entities=("variable", "enum"), patterns=False,
+    ),
+    "ambient": TokenRule(
+        "bool", "entity=function ambient=true", "is declared, not defined: `declare`, or in a .d.ts",
+        choices=("true", "false"), entities=_DECLARED, patterns=False,
+    ),
+    "augments": TokenRule(
+        "name", "entity=interface augments=global", "stands in a block that adds to this module, or to `global`",
+        entities=_DECLARED, patterns=False,
+    ),
     "in": TokenRule("text", "entity=class in=src/", "only below this directory, or this file"),
     "exclude": TokenRule("text", "entity=class exclude='tests/**'", "not the files that match this glob"),
     "globs": TokenRule("texts", "entity=class globs='*.py','*.pyi'", "only files that match one of these globs"),
@@ -164,6 +206,20 @@ TOKENS: dict[str, TokenRule] = {
     "limit": TokenRule("number", "entity=function limit=10", "at most so many matches"),
     "explain": TokenRule("bool", "entity=function explain", "how the answer was found", choices=("true", "false")),
 }  # fmt: skip
+SHAPE_TOKENS = frozenset(
+    {
+        "param_type",
+        "returns",
+        "guard",
+        "narrows",
+        "passes",
+        "takes_callback",
+        "type_kind",
+        "value",
+        "ambient",
+        "augments",
+    }
+)
 METAVARIABLE = TokenRule("metavariable", "pattern='getattr($X, $Y)' $Y=~'^_'", "the text of a capture: =~ !=~ = !=")
 
 # Attributes for filter() and sort(): the entities that have them, and whether they are numbers.

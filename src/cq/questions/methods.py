@@ -32,6 +32,7 @@ if TYPE_CHECKING:
     from cq.questions.read import ReadOptions
     from cq.questions.references import ReferencesOptions
     from cq.questions.risk import RiskOptions
+    from cq.questions.routes import RoutesOptions
     from cq.questions.run import ReportOptions, RunOptions
     from cq.questions.scopes import ScopesOptions
     from cq.questions.search import SearchOptions
@@ -151,6 +152,10 @@ class Questions(ABC):
     def tests_for(self, question: str | TestsForOptions) -> Answer:
         """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
         return self._ask("tests-for", (question,) if isinstance(question, str) else question)
+
+    def routes(self, question: str | RoutesOptions = "") -> Answer:
+        """What comes in from outside, and what handles it: requests, commands, tasks, signals. See RoutesOptions."""
+        return self._ask("routes", question)
 
     def risk(self, question: str | RiskOptions = "") -> Answer:
         """Where data from outside goes, step by step, and what is weak without it. See RiskOptions."""

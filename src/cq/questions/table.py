@@ -93,6 +93,9 @@ QUESTIONS = {
             "which tests to run after a change, the likeliest to fail first",
             formats=("md", "json", "jsonl", "plain", *RUNNERS),
         ),
+        Question(
+            "routes", "RoutesOptions", "what comes in from outside: requests, commands, tasks, and what handles each"
+        ),
         Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
         Question(
             "imports",

@@ -33,6 +33,8 @@ from cq.query.vocabulary import (
     LINKED,
     SCOPE_TOKENS,
     SCOPED,
+    SHAPE_TOKENS,
+    SHAPED,
     STRUCTURAL,
 )
 from cq.questions.q.candidates import describe_words, file_test, has_words, look_up
@@ -61,6 +63,7 @@ from cq.questions.q.rules import (
     reads_any_words,
 )
 from cq.questions.q.scopes import Scope, Scopes, UnknownScopes
+from cq.questions.q.shapes import ShapeTests
 from cq.source.role import find_role
 from cq.store.read import Reader, StoredFile, Tree
 
@@ -236,6 +239,7 @@ class Search:
         self._wanted = self._find_candidates(files.values())
         self._rules = lru_cache(maxsize=256)(self._make_rule)
         self._used = lru_cache(maxsize=64)(self._find_used)
+        self._shapes = ShapeTests(reader, tree)
 
     def wants(self, stored: StoredFile) -> bool:
         return stored.path in self._wanted
@@ -315,6 +319,10 @@ class Search:
             and language not in SCOPED
         ):
             return Unservable("its scopes are not known")
+        if language not in SHAPED and any(
+            isinstance(t, Token) and t.key in SHAPE_TOKENS for i in selection.where for t in find_tokens(i)
+        ):
+            return Unservable("its types are not read")
         try:
             for item in self._structural_items():
                 own = loose and item is selection.subject
@@ -594,6 +602,8 @@ class Search:
             return any(match_name(token, e.exported, e.exported) for e in document.exports)
         if key == "used_by":
             return self._is_used(token, match)
+        if key in SHAPE_TOKENS:
+            return self._shapes.holds(token, match)
         assert context is not None
         if key.startswith("$"):
             return _match_capture(token, match)
@@ -707,7 +717,7 @@ def _find_alternatives(item: Expression) -> tuple[str, ...]:
 
 def _needs_tree(item: Expression) -> bool:
     return any(
-        isinstance(t, Token) and (t.key in STRUCTURAL or t.key in SCOPE_TOKENS or t.key.startswith("$"))
+        isinstance(t, Token) and (t.key in STRUCTURAL or t.key in SCOPE_TOKENS | SHAPE_TOKENS or t.key.startswith("$"))
         for t in find_tokens(item)
     )
 

@@ -1,19 +1,22 @@
 """What a type stands under and over: supertypes, subtypes, members, and which of them override which; of a method what
-it overrides and what overrides it."""
+it overrides and what overrides it. Where the language says it: parameters, results, values, guards, the structure of
+types, and functions that are handed over."""
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
-from cq.answers.options import OneTarget, Options, Paged
+from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section, Slice, Truncation
 from cq.model.edge import Candidate
+from cq.model.errors import UsageError
 from cq.model.facts import is_looked_up
 from cq.model.status import Degraded
+from cq.questions.types.facts import TypeFacts
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
 from cq.source.role import find_role
@@ -22,14 +25,19 @@ if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
 
 MAX_DEPTH = 20
+MAX_LEVELS = 12  # of the structure of a type
+_SINGLE = frozenset({"Declaration", "Returns", "Type", "Value", "Structure"})
 
 
 class TypesOptions(Options, frozen=True):
     examples: ClassVar[str] = """\
   cq types QuerySet
-  cq types django/db/models/query.py:QuerySet --format json"""
+  cq types django/db/models/query.py:QuerySet --format json
+  cq types describeShape            of a function: its types, its guards, the functions it hands over
+  cq types DeepPartial --depth 3    of an alias: its structure, so many levels of it"""
 
     target: OneTarget
+    depth: Annotated[int, Option("levels of the structure of a type (default: 1)", metavar="N")] = 1
     page: Paged = Page(60)
 
 
@@ -37,11 +45,17 @@ class TypesOptions(Options, frozen=True):
 def ask(snapshot: Snapshot, options: TypesOptions) -> Answer:
     relations = snapshot.relations
     options.page.check()
+    if not 1 <= options.depth <= MAX_LEVELS:
+        raise UsageError(f"--depth {options.depth} is out of range", hint=f"it is 1 to {MAX_LEVELS}")
+    facts = TypeFacts(relations, options.depth)
     named = find_targets(relations.files, options.target)
     rows = [row for row in named if row.symbol.kind_group in ("class", "type")]
     methods = [row for row in named if row.symbol.kind_group == "method"]
     if methods and not rows:
-        return _find_overrides(relations, options, methods)
+        return _find_overrides(relations, options, methods, facts)
+    if not rows and (own := facts.describe(named[0]) if named else []):
+        own += _describe_handed(facts, named[0])
+        return _make_answer(relations, options, named, own, ())
     if not rows:
         what = f"{named[0].symbol.kind} {named[0].symbol.qualified_name} is no class or type" if named else ""
         return say_nothing(relations.files, "types", options.target, what)
@@ -67,15 +81,29 @@ def ask(snapshot: Snapshot, options: TypesOptions) -> Answer:
         member: [edge.source for edge in relations.referrers.find_into(member) if edge.kind == "overrides"]
         for member in members
     }
+    own = facts.describe(rows[0])
+    bases = {place: word for row in whole for place, word in facts.shapes.find_heritage(row).items()}
+    if own:
+        described = [
+            facts.describe_member(
+                member, _say_overrides(relations, relations.find_place(member), overridden, overriding)
+            )
+            for row in whole
+            for member in facts.list_members(row)
+        ]
+    else:
+        described = [_describe_member(relations, member, overridden, overriding) for member in members]
+        described += [_describe_field(field) for row in whole for field in _find_fields(relations, row)]
     parts: list[tuple[str, list[Finding]]] = [
-        ("Supertypes", [relations.describe(item) for item in up.nodes if item.distance]),
+        *own[:2],
+        ("Supertypes", [_describe_base(facts, item, bases.get(item.node, "")) for item in up.nodes if item.distance]),
         ("Supertypes Outside", [Finding("external", name) for name in dict.fromkeys(outside)]),
-        ("Subtypes", [relations.describe(item) for item in down.nodes if item.distance]),
         (
-            "Members",
-            [_describe_member(relations, member, overridden, overriding) for member in members]
-            + [_describe_field(field) for row in whole for field in _find_fields(relations, row)],
+            "Subtypes",
+            [_describe_base(facts, item, _say_base(facts, item, whole)) for item in down.nodes if item.distance],
         ),
+        ("Members", described),
+        *own[2:],
     ]
     lost = [base for row in whole for base in _find_lost(relations, row)]
     notes = tuple(Degraded("types", "info", "unknown_base", f"the base {b} is not known", b) for b in lost)
@@ -100,12 +128,16 @@ def _make_answer(
         for title, findings in parts
         if (rows_ := tuple(finding for finding in findings if id(finding) in kept))
     )
-    slices = {title.lower(): Slice(len(findings), title.lower()) for title, findings in parts if findings}
+    slices = {
+        title.lower(): Slice(len(findings), title.lower())
+        for title, findings in parts
+        if findings and title not in _SINGLE
+    }
     return Answer(
         SCHEMA_VERSION,
         "types",
         Run(generation=relations.files.generation),
-        {"query": options.target, **{title.lower(): len(findings) for title, findings in parts}},
+        {"query": options.target, **{title.lower().replace(" ", "_"): len(findings) for title, findings in parts}},
         found=found,
         insight=Insight(
             describe_target(targets),
@@ -118,7 +150,39 @@ def _make_answer(
     )
 
 
-def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Definition]) -> Answer:
+def _describe_base(facts: TypeFacts, item: Reached[Candidate], word: str) -> Finding:
+    """A super- or subtype, with how it is one as far as the source says it: extends, implements."""
+    finding, symbol = facts.relations.describe(item), facts.relations.symbol(item.node)
+    known: dict[str, str | int | bool | tuple[str, ...]] = {}
+    message = finding.message
+    if word:
+        known["relation"] = word
+        message = message.replace("(inherits", f"({word}", 1)
+    if symbol is not None and "abstract" in symbol.modifiers:
+        known["is_abstract"] = True
+        message = f"abstract {message}"
+    if not known or not isinstance(finding.details, NodeDetails):
+        return finding
+    details = msgspec.structs.replace(finding.details, facts=known)
+    return msgspec.structs.replace(finding, message=message, details=details)
+
+
+def _say_base(facts: TypeFacts, item: Reached[Candidate], rows: list[Definition]) -> str:
+    """How a direct subtype names what it is one of."""
+    row = facts.shapes.find_row(item.node) if item.distance == 1 else None
+    bases = facts.shapes.find_heritage(row) if row is not None else {}
+    return next((bases[node] for each in rows if (node := facts.relations.node(each)) in bases), "")
+
+
+def _describe_handed(facts: TypeFacts, row: Definition) -> list[tuple[str, list[Finding]]]:
+    """What a function hands to others, and where it is handed over itself."""
+    return [
+        ("Hands Over", [facts.describe_handed(item, outwards=True) for item in facts.shapes.find_handed_by(row)]),
+        ("Handed Over", [facts.describe_handed(item, outwards=False) for item in facts.shapes.find_handed_over([row])]),
+    ]
+
+
+def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Definition], facts: TypeFacts) -> Answer:
     """Of a method: what it overrides and what overrides it, over all classes between."""
     node = relations.node(rows[0])
     up = walk([node], relations.dependencies(("overrides",), 0), depth=MAX_DEPTH, forward=True, order=relations.order)
@@ -127,6 +191,8 @@ def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Defi
         ("Overrides", [relations.describe(item) for item in up.nodes if item.distance]),
         ("Overridden By", [relations.describe(item) for item in down.nodes if item.distance]),
     ]
+    if own := facts.describe(rows[0]):
+        parts = [*own, *parts, *_describe_handed(facts, rows[0])]
     return _make_answer(
         relations, options, rows, parts, (*up.truncated, *down.truncated), found=sum(len(f) for _, f in parts)
     )
@@ -172,8 +238,17 @@ def _describe_member(
     overriding: dict[Candidate, list[Candidate]],
 ) -> Finding:
     finding = relations.describe(Reached(member, 0, (), 1.0))
-    above = [relations.label(place) for place in overridden[member]]
-    below = len(overriding[member])
-    words = [f"overrides {', '.join(above[:2])}"] if above else []
-    words += [f"overridden {below} time{'s' * (below != 1)}"] if below else []
+    words = _say_overrides(relations, member, overridden, overriding)
     return msgspec.structs.replace(finding, message=f"{finding.message}{': ' if words else ''}{'; '.join(words)}")
+
+
+def _say_overrides(
+    relations: Relations,
+    member: Candidate | None,
+    overridden: dict[Candidate, list[Candidate]],
+    overriding: dict[Candidate, list[Candidate]],
+) -> list[str]:
+    above = [relations.label(place) for place in overridden.get(member, ())] if member is not None else []
+    below = len(overriding.get(member, ())) if member is not None else 0
+    words = [f"overrides {', '.join(above[:2])}"] if above else []
+    return words + ([f"overridden {below} time{'s' * (below != 1)}"] if below else [])

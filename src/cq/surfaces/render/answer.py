@@ -22,6 +22,7 @@ from cq.model.answer import (
     NodeDetails,
     ReferenceDetails,
     RiskDetails,
+    RouteDetails,
     Section,
     ServerDetails,
     SourceDetails,
@@ -150,7 +151,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails,
 )  # fmt: skip
 
 

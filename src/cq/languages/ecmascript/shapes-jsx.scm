@@ -1,0 +1,3 @@
+; Attributes of elements.
+
+(jsx_attribute) @attribute

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from functools import cache
 
 from cq.model.code import Value as Form
@@ -12,9 +12,9 @@ from cq.model.edge import Candidate, Mistake, find_mistake
 from cq.risk.entries import Entries
 from cq.risk.interpret import Interpreter
 from cq.risk.program import Document, Function, Program
-from cq.risk.rules import Rules
+from cq.risk.rules import OwnRules, Rules
 from cq.risk.run import Context, Flow, Summary
-from cq.risk.values import UNKNOWN, Place, Ref, Shape, Value
+from cq.risk.values import UNKNOWN, Place, Ref, RuleSource, Shape, Taint, Value
 
 MAX_CONTEXTS = 6  # summaries of one function, by the constants that it is given
 MAX_NESTED = 25  # functions that are followed inside one another
@@ -23,15 +23,27 @@ MAX_ROUNDS = 4  # over functions that call one another
 _Key = tuple[Candidate, int]
 
 
+class LateError(Exception):
+    """There was no time to follow everything; what was found is a part that depends on the machine."""
+
+
 class Engine(Entries):
     """Over one program. What was found is kept, so that each function is followed once for what it is given."""
 
     def __init__(
-        self, program: Program, *, rules: Rules | None = None, is_strict: bool = False, goes_on: bool = False
+        self,
+        program: Program,
+        *,
+        own_rules: OwnRules = (),
+        is_strict: bool = False,
+        goes_on: bool = False,
+        weakens: bool = False,
+        is_late: Callable[[], bool] = bool,
     ) -> None:
-        """`is_strict`: checks of data count for nothing. `goes_on`: a mistake of ours costs one function alone."""
-        super().__init__(program, rules)
-        self.is_strict, self._goes_on = is_strict, goes_on
+        """`is_strict`: checks of data count for nothing. `goes_on`: a mistake of ours costs one function alone.
+        `weakens`: what is escaped is followed with half the confidence. `is_late`: whether to give up; LateError."""
+        super().__init__(program, own_rules)
+        self.is_strict, self._goes_on, self.weakens, self._is_late = is_strict, goes_on, weakens, is_late
         self.mistakes: dict[_Key, Mistake] = {}
         self._summaries: dict[tuple[_Key, object], Summary] = {}
         self._contexts: Counter[tuple[_Key, bool]] = Counter()  # with constants, and without
@@ -43,7 +55,9 @@ class Engine(Entries):
         self.unmodelled: Counter[str] = Counter()
         self.sources_seen: Counter[str] = Counter()  # places, by rule
         self.sinks_seen: Counter[str] = Counter()
-        self._seen: set[tuple[str, Place]] = set()
+        self.sanitizers_seen: Counter[str] = Counter()
+        self.seen: dict[tuple[str, Place], None] = {}  # rules, with each place that they say something about
+        self.entered_unmodelled: dict[tuple[Place, str, str], None] = {}  # place, call, rule of the source
         self.cut: dict[_Key, None] = {}  # functions that were not followed to their end
         self.followed = 0
 
@@ -57,6 +71,8 @@ class Engine(Entries):
     def run(self, functions: Iterable[Function]) -> None:
         """Follows functions, those that they call first."""
         for function in self._order(functions):
+            if self._is_late():
+                raise LateError
             self.summarize(function, {})
 
     def _order(self, functions: Iterable[Function]) -> list[Function]:
@@ -156,13 +172,16 @@ class Engine(Entries):
     def find_shape(self, ref: Ref) -> Shape:
         return self._objects.get(ref, _EMPTY)
 
-    def note_unmodelled(self, name: str) -> None:
+    def note_unmodelled(self, name: str, place: Place, taints: Iterable[Taint]) -> None:
         self.unmodelled[name] += 1
+        for taint in taints:
+            if isinstance(taint.source, RuleSource):
+                self.entered_unmodelled[place, name, taint.source.rule] = None
 
     def note_rule(self, counter: Counter[str], rule: str, place: Place) -> None:
         """Once for every place, however often it is followed."""
-        if (rule, place) not in self._seen:
-            self._seen.add((rule, place))
+        if (rule, place) not in self.seen:
+            self.seen[rule, place] = None
             counter[rule] += 1
 
     @property

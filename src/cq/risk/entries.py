@@ -22,7 +22,7 @@ from cq.model.code import Value as Form
 from cq.model.edge import Candidate
 from cq.risk.names import Names
 from cq.risk.program import Document, Function, Program
-from cq.risk.rules import EntryRule, Rules
+from cq.risk.rules import EntryRule, OwnRules
 from cq.risk.run import MODULE
 from cq.risk.values import NOTHING, Closure, Ref, Shape, Value
 
@@ -38,8 +38,8 @@ class Entry(NamedTuple):
 class Entries(Names):
     """Over one program."""
 
-    def __init__(self, program: Program, rules: Rules | None) -> None:
-        super().__init__(program, rules)
+    def __init__(self, program: Program, own_rules: OwnRules) -> None:
+        super().__init__(program, own_rules)
         self._entries: dict[tuple[Candidate, int], Entry | None] = {}
         self._handed: dict[Closure, list[str]] = {}  # functions and classes, with the calls that they are passed to
         self.entries_seen: Counter[str] = Counter()

@@ -25,7 +25,7 @@ from cq.model.code import (
 from cq.model.code import Value as Form
 from cq.model.edge import Candidate
 from cq.risk.program import Callee, Document, Function, Program
-from cq.risk.rules import Rules, load_rules
+from cq.risk.rules import OwnRules, Rules, load_rules
 from cq.risk.run import MODULE, Run
 from cq.risk.values import NOTHING, Closure, ParameterSource, Ref, Shape, Taint, Value
 
@@ -35,13 +35,16 @@ MAX_STATIC = 8  # steps from a name to what it stands for
 class Names:
     """Over one program."""
 
-    def __init__(self, program: Program, rules: Rules | None) -> None:
+    def __init__(self, program: Program, own_rules: OwnRules) -> None:
         self.program = program
-        self._rules = rules
+        self._own_rules = own_rules
+        self._rules: dict[str, Rules] = {}
         self._fields: dict[Closure, list[str]] = {}
 
     def rules_of(self, language: str) -> Rules:
-        return self._rules or load_rules(language)
+        if language not in self._rules:
+            self._rules[language] = load_rules(language, self._own_rules)
+        return self._rules[language]
 
     def find_document(self, path: str, number: int) -> Document | None:
         return self.program.find_document(path, number)

@@ -58,7 +58,7 @@ def call_outside(run: Interpreter, site: Site, names: Sequence[str], given: Give
             call_back(run, site, value, [Value(taints=_all_taints(run, given))])
     taints = _all_taints(run, given)
     if taints and names and not any(run.rules.is_about(one) for one in names):
-        run.engine.note_unmodelled(names[0])
+        run.engine.note_unmodelled(names[0], run.place, taints)
     origin = _view(run, receiver if given.has_receiver and receiver.taints else _first(given), names)
     return Value(taints=run.step_all(taints, "call", f"{site.name}(…)"), origin=origin)
 
@@ -188,6 +188,12 @@ def fill_record(run: Interpreter, site: Site, names: Sequence[str], given: Given
 def sanitize(run: Interpreter, name: str, value: Value, given: Given) -> Value:
     for rule in run.rules.sanitizers.get(name, ()):
         if all(run.meets(predicate, given.args, given.keywords, given.receiver) for predicate in rule.when):
+            if value.taints:
+                run.engine.note_rule(run.engine.sanitizers_seen, rule.id, run.place)
+            if run.engine.weakens and rule.kinds != ("*",):
+                weaker = run.step_all(value.taints, "sanitizer", rule.id)
+                value = value._replace(taints=tuple(taint._replace(doubt=taint.doubt / 2) for taint in weaker))
+                continue
             kinds = ALL if "*" in rule.kinds else frozenset(rule.kinds)
             if kinds == ALL:
                 value = Value(const=value.const, paths=value.paths, is_literal=False)

@@ -29,6 +29,7 @@ KINDS: tuple[SinkKind, ...] = get_args(SinkKind)
 OriginKind = Literal["remote", "local", "stored"]
 ORIGINS: tuple[OriginKind, ...] = get_args(OriginKind)
 Score = Annotated[float, Meta(ge=0, le=1)]
+OwnRules = tuple[tuple[str, str], ...]  # files of the user: names and texts
 Argument = int | str  # by position, by name; "receiver", "*" for all
 
 
@@ -70,6 +71,7 @@ class SinkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
     fix: str = ""
     args: tuple[Argument, ...] = ()
     when: tuple[Predicate, ...] = ()
+    options: tuple[str, ...] = ()  # where the argument is an object, the fields of it that matter
     needs_prefix: bool = False  # harmless where the text begins with a constant, as a host does
 
 
@@ -220,10 +222,11 @@ class Rules:
 
 
 @cache
-def load_rules(language: str) -> Rules:
-    """The rules that cq comes with."""
+def load_rules(language: str, own: OwnRules = ()) -> Rules:
+    """The rules that cq comes with, and those of the user."""
     family = describe(language).family
-    return Rules([file for file in load_files() if describe(file.language).family == family], language)
+    files = [*load_files(), *(read_rules(text, name) for name, text in own)]
+    return Rules([file for file in files if describe(file.language).family == family], language)
 
 
 @cache
@@ -265,6 +268,24 @@ def read_rules(text: str, name: str) -> RuleFile:
                 message = f"{name}:{_find_line(text, predicate.matches)}: {predicate.matches!r} is no pattern: {error}"
                 raise ConfigError(message, hint="it is a regular expression of Python") from None
     return found
+
+
+def check_own(name: str, text: str) -> None:
+    """ConfigError where rules of the user cannot be read, are about a language that has none, or take the id of another
+    rule."""
+    file = read_rules(text, name)
+    known = {found.language: None for found in load_files()}
+    if file.language not in known:
+        line = _find_line(text, f'"{file.language}"')
+        raise ConfigError(f"{name}:{line}: language cannot be {file.language!r}", hint=suggest(file.language, known))
+    for rule in list_rules(file):
+        if rule.id in load_rules(file.language).by_id:
+            line = _find_line(text, f'"{rule.id}"')
+            raise ConfigError(f"{name}:{line}: there are two rules {rule.id!r}", hint="cq has one of that id")
+
+
+def list_rules(file: RuleFile) -> tuple[Rule, ...]:
+    return (*file.source, *file.sink, *file.sanitizer, *file.propagator, *file.guard, *file.entry, *file.mark)
 
 
 def _explain(text: str, name: str, error: msgspec.ValidationError) -> ConfigError:

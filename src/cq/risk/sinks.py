@@ -22,11 +22,6 @@ if TYPE_CHECKING:
     from cq.risk.rules import Predicate, SinkRule
 
 _OF_SHELLS = ("-c", "/c", "/C")
-# Where an option of an object says what an argument may say itself.
-_FIELDS = {
-    "address": frozenset({"url", "uri", "hostname", "host", "baseURL", "href"}),
-    "statement": frozenset({"text", "sql", "query", "statement"}),
-}
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 
 
@@ -51,10 +46,20 @@ class Sinks(Run):
                     self._report_fact(rule, site)
                     told.add(rule.kind)
                 for argument in rule.args:
-                    for value in self.select(argument, args, keywords, receiver):
+                    selected = self.select(argument, args, keywords, receiver)
+                    for value in self._open_options(selected, rule.options) if rule.options else selected:
                         taints = () if rule.needs_prefix and has_host(value.prefix) else self.deep(value)
                         if taints and self._report(rule, taints, site.name if site is not None else name):
                             told.add(rule.kind)
+
+    def _open_options(self, values: Iterable[Value], options: Sequence[str]) -> Iterator[Value]:
+        """Of an object that is made here only what these fields of it hold."""
+        for value in values:
+            shapes = [self.shape(ref) for ref in value.refs if ref[0] != "p"]
+            if shapes and not value.taints:
+                yield from (held for shape in shapes for key, held in shape.fields.items() if key in options)
+            else:
+                yield value
 
     def select(
         self, argument: int | str, args: Sequence[Value], keywords: Mapping[str, Value], receiver: Value
@@ -77,11 +82,6 @@ class Sinks(Run):
             for value in args[:1]:
                 yield value._replace(refs=())
                 yield from self._find_operands(value)
-        elif argument in _FIELDS:
-            for value in args[:1]:
-                shapes = [self.shape(ref) for ref in value.refs if ref[0] != "p"]
-                fields = [held for shape in shapes for key, held in shape.fields.items() if key in _FIELDS[argument]]
-                yield from fields if shapes and not value.taints else [value]
         elif argument.startswith("field:"):
             name = argument.removeprefix("field:")
             for value in args:

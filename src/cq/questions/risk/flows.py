@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -16,7 +16,7 @@ from cq.model.status import Degraded
 from cq.questions.risk.program import IndexedProgram
 from cq.risk.engine import Engine
 from cq.risk.program import Document, Function
-from cq.risk.rules import SEVERITIES, EntryRule, Severity, SinkRule, SourceRule
+from cq.risk.rules import SEVERITIES, EntryRule, OwnRules, Severity, SinkRule, SourceRule
 from cq.risk.run import Flow
 from cq.risk.values import Place, RuleSource, Step
 from cq.snapshot.bodies import Bodies
@@ -103,20 +103,33 @@ class Analysis:
         return events
 
 
-def analyze(relations: Relations, *, is_strict: bool = False) -> Analysis:
+def analyze(
+    relations: Relations,
+    own_rules: OwnRules = (),
+    *,
+    is_strict: bool = False,
+    weakens: bool = False,
+    is_late: Callable[[], bool] = bool,
+) -> Analysis:
     """Every flow of the tree, the worst first; kept as long as nothing else is written to the index."""
     kept = relations.memory.known.setdefault("", {})
-    key = ("risk", is_strict)
+    key = ("risk", is_strict, weakens, own_rules)
     found = kept.get(key)
     if not isinstance(found, Analysis):
-        found = kept[key] = _analyze(relations, is_strict)
+        found = kept[key] = _analyze(relations, own_rules, is_strict, weakens, is_late)
     return found
 
 
-def _analyze(relations: Relations, is_strict: bool) -> Analysis:
+def _analyze(
+    relations: Relations,
+    own_rules: OwnRules,
+    is_strict: bool,
+    weakens: bool,
+    is_late: Callable[[], bool],
+) -> Analysis:
     paths = [path for path in relations.paths() if (held := relations.hold(path)) and _is_read(held)]
     program = IndexedProgram(relations, most=MAX_DOCUMENTS)
-    engine = Engine(program, is_strict=is_strict, goes_on=True)
+    engine = Engine(program, own_rules=own_rules, is_strict=is_strict, goes_on=True, weakens=weakens, is_late=is_late)
     for path in paths:
         for document in _find_documents(relations, program, path):
             engine.prepare(document)

@@ -276,13 +276,15 @@ class Workspace(Questions):
         from cq import __version__
         from cq.indexing.vectors import describe
         from cq.questions.export import export_index
+        from cq.questions.risk import open_risk
 
         self.index.keep_fresh(wait=True)
         with self.index.reading() as (reader, tree):
             embeddings = describe(self.index, reader, tree)
             return export_index(
-                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
-            )
+                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings,
+                risk=open_risk(reader, tree, self.index.config().risk, only),
+            )  # fmt: skip
 
     @_mends
     def export_scip(self, out: str | Path) -> ExportReport:

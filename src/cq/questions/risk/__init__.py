@@ -7,6 +7,7 @@ import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 import msgspec
@@ -38,14 +39,16 @@ from cq.questions.risk.flows import Analysis, Row, RowStep, analyze
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import Engine
 from cq.risk.rules import KINDS, ORIGINS, SEVERITIES, OwnRules, Rule, Severity, check_own, load_files, load_rules
+from cq.snapshot.files import IndexedFiles
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import find_part, find_targets, say_nothing
 from cq.source.read import read_bytes
 
 if TYPE_CHECKING:
-    from pathlib import Path
-
+    from cq.model.config import RiskConfig
+    from cq.questions.risk.rows import RiskExport
     from cq.snapshot.snapshot import Snapshot
+    from cq.store.read import Reader, Tree
 
 __all__ = ["KINDS", "MODES", "ORIGINS", "SEVERITIES", "RiskOptions", "ask"]
 
@@ -469,6 +472,15 @@ def read_own_rules(root: Path, names: Sequence[str]) -> OwnRules:
         check_own(name, text)
         found.append((name, text))
     return tuple(found)
+
+
+def open_risk(reader: Reader, tree: Tree, config: RiskConfig, only: Sequence[str]) -> RiskExport:
+    """The rows of an export. Nothing is followed where none of the artifacts that are written holds any of it."""
+    from cq.questions.risk.rows import RiskExport
+
+    relations = Relations(IndexedFiles(reader, tree))
+    is_needed = not only or any(name == "chunks" or name.startswith("risk_") for name in only)
+    return RiskExport(relations, config, read_own_rules(Path(tree.root), config.rules), is_needed=is_needed)
 
 
 def _languages() -> list[str]:

@@ -59,6 +59,8 @@ class Row(NamedTuple):
     hops: int
     fingerprint: str
     suppressed: str
+    flow: Flow
+    source: SourceRule | EntryRule | None
 
 
 class Suppression(NamedTuple):
@@ -207,11 +209,12 @@ class _Maker:
         location = held.locate(flow.place.start, flow.place.end)
         scope = self._owner(flow.place)
         source_rule, origin, certainty, source_text, doubt = "", "", 1.0, "", 1.0
+        came: SourceRule | EntryRule | None = None
         if flow.taint is not None and isinstance(flow.taint.source, RuleSource):
             source_rule, doubt = flow.taint.source.rule, flow.taint.doubt
             source = self._engine.rules_of(document.language).by_id[source_rule]
             if isinstance(source, (SourceRule, EntryRule)):
-                origin, certainty = source.origin, source.confidence
+                came, origin, certainty = source, source.origin, source.confidence
             source_text = self._line(flow.taint.source.place)
         hops = sum(1 for one, other in itertools.pairwise(steps) if one.owner != other.owner)
         base = 0.1 + 0.9 * certainty * rule.confidence if flow.taint is not None else rule.confidence
@@ -230,7 +233,7 @@ class _Maker:
         return Row(
             rule, rule.kind, severity, confidence, doubt, origin, source_rule, source_text[:80], tuple(steps), location,
             line_text, scope.rpartition(":")[2], document.language, self._find_role(steps, held), hops, fingerprint,
-            self._find_suppression(held, location.start_line, rule.id),
+            self._find_suppression(held, location.start_line, rule.id), flow, came,
         )  # fmt: skip
 
     def _find_role(self, steps: Sequence[RowStep], held: HeldFile) -> str:

@@ -285,7 +285,8 @@ class RiskExport:
             if chunk is None:
                 continue
             if path and path[-1].uid != chunk.uid:
-                calls = [one.place for one in (before, step) if one is not None and one.kind in ("call", "return")]
+                # Into a function by the call before it, back from one by the return behind it.
+                calls = [one.place for one, kind in ((before, "call"), (step, "return")) if one and one.kind == kind]
                 found = [self._find_site(place) for place in calls]
                 sites.append(tuple([site for site in found if site is not None][: self._most_sites]))
             if not path or path[-1].uid != chunk.uid:

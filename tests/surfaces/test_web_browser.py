@@ -135,6 +135,7 @@ def test_keys_lead_to_pages_and_are_listed(browser: Any, site: Site):
     page.keyboard.press("?")
     assert "the map" in page.inner_text("dialog[open]")
     page.keyboard.press("Escape")
+    page.wait_for_selector("dialog[open]", state="detached")
     page.keyboard.press("m")
     page.wait_for_url("**/map")
     page.keyboard.press("/")

@@ -43,7 +43,7 @@ function help(): void {
 
 document.addEventListener("keydown", (event) => {
   const target = event.target as HTMLElement;
-  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog")) return;
+  if (event.ctrlKey || event.metaKey || event.altKey || target.closest("input, textarea, select, dialog[open]")) return;
   const known = KEYS.find(([key]) => key === event.key);
   if (known) {
     event.preventDefault();

@@ -17,7 +17,7 @@ _PUBLIC = {
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
         "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation"
+        "SourceDetails Target Truncation ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -28,6 +28,7 @@ _PUBLIC = {
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
+    "cq.questions.architecture": "ArchitectureOptions",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",

@@ -72,6 +72,12 @@ TREE = {
         + "".join(f"@site.route('/p{n}')\ndef p{n}(): ...\n" for n in range(70))
         + "@site.post('/send')\ndef send(): ...\n@site.cli.command()\ndef sweep(): ...\n"
     ),
+    "rules.toml": (
+        '[[rules]]\nid = "a"\nkind = "forbidden"\nfrom = ["app"]\nto = ["os", "sys", "json", "flask"]\n'
+        '[[rules]]\nid = "b"\nkind = "acyclic"\n'
+    ),
+    "seen.json": '{"fingerprints": []}',
+    ".importlinter": "[importlinter:contract:1]\nname=A\ntype=layers\nlayers=\n  app.store\n  app.use\n",
     "app/broken.py": "def broken(:\n    pass\n",
     "app/worse.py": "print('worse')\nclass (:\n    pass\n",
     "app/ways.py": (
@@ -118,6 +124,7 @@ BASE: dict[str, dict[str, Any]] = {
     "routes": {},
     "sig-impact": {"target": "Store.save", "to": "save(self)"},
     "imports": {},
+    "architecture": {"rules": "rules.toml"},
     "types": {"target": "Base"},
     "references": {"target": "Store.save", "no_lsp": True},
     "hover": {"target": "Store.save", "no_lsp": True},
@@ -182,6 +189,13 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("risk", "test"): ({"target": ["rules"]}, {"test": True}),
     ("routes", "kind"): ({}, {"kind": "cli"}),
     ("routes", "budget"): ({}, {"budget": 600}),
+    ("architecture", "rules"): ({"from": "import-linter"}, {"from": None, "rules": "rules.toml"}),
+    ("architecture", "from"): ({"rules": "rules.toml"}, {"rules": None, "from": "import-linter"}),
+    ("architecture", "rule"): ({"rules": "rules.toml"}, {"rule": "b"}),
+    ("architecture", "baseline"): ({"rules": "rules.toml"}, {"baseline": "seen.json"}),
+    ("architecture", "suggest"): ({"rules": "rules.toml"}, {"rules": None, "suggest": True}),
+    ("architecture", "budget"): ({"rules": "rules.toml"}, {"budget": 100}),
+    ("architecture", "all"): ({"rules": "rules.toml", "limit": 1}, {"limit": None, "all": True}),
     ("rank", "tests"): ({}, {"tests": True}),
     ("read", "budget"): ({"target": "app/many.py:1-"}, {"budget": 200}),
     ("read", "all"): ({"target": "app/many.py:1-", "budget": 200}, {"budget": None, "all": True}),

@@ -103,6 +103,12 @@ QUESTIONS = {
             "which file imports which, cycles, and what comes from outside",
             formats=PICTURES,
         ),
+        Question(
+            "architecture",
+            "ArchitectureOptions",
+            "which rules of architecture hold: what may depend on what",
+            formats=("md", "json", "jsonl", "plain", "sarif", "mermaid", "dot", "svg"),
+        ),
         Question("types", "TypesOptions", "supertypes, subtypes and members of a type"),
         Question(
             "references", "ReferencesOptions", "every mention that means a definition, by links and language servers"

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
 
 _APPLYING = frozenset({"call", "apply"})
 _PLAIN = frozenset({"async", "generator"})  # what is exported may be imported under another name
-MAX_CALLERS = 48  # call sites of a name that are asked for a parameter's values
+MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 
 
 class Callers:

@@ -16,6 +16,7 @@ from cq.model.code import (
     Dictionary,
     Element,
     Integer,
+    Lambda,
     Listing,
     Literals,
     Name,
@@ -30,7 +31,8 @@ if TYPE_CHECKING:
     from cq.graph.link import Linker
 
 _APPLYING = frozenset({"call", "apply"})
-MAX_CALLERS = 48  # call sites of a name that are asked for a parameter's values
+_PLAIN = frozenset({"async", "generator"})  # what is exported may be imported under another name
+MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 
 
 class Callers:
@@ -118,8 +120,7 @@ class Callers:
                 return False
         elif name in dialect.implied_names or name == dialect.protocols.get("call"):
             return False
-        is_plain = name and definition.symbol >= 0 and not definition.decorators and not definition.modifiers
-        if not is_plain or describe(unit.language).receiver != "first" or dialect.is_static:
+        if not name or definition.symbol < 0 or definition.decorators or not _PLAIN.issuperset(definition.modifiers):
             return False
         places = linker.documents.calls(name) or ()
         if not 0 < len(places) <= MAX_CALLERS or name in (unit.public() or ()):
@@ -133,11 +134,12 @@ class Callers:
     def _is_call_of(self, unit: View, site: Site, function: Function) -> bool:
         """Whether what is written is a call of a function: by its name, on `self`, on what is made just so."""
         owner, definition = function.owner, function.definition
+        itself = (Defined(definition.start), Lambda(definition.start))
         head, _, rest = site.callee.partition(".") if isinstance(site.callee, str) else ("", "", "")
         binds = unit.find(site.scope, head, site.start) if head else ()
         value = binds[0].value if len(binds) == 1 else None
         if owner is None:
-            return not rest and value == Defined(definition.start)
+            return not rest and value in itself
         if not rest:
             return value == Defined(owner.definition.start) and definition.name != head
         if rest != definition.name:

@@ -25,7 +25,7 @@ _NOWHERE: Member = (None, (), (), SCOPE)
 MAX_HEIRS = 8  # classes below that have an attribute of their own
 MAX_STORES = 10  # assignments to an attribute of that name, outside its class
 MAX_BASES = 100  # classes above one another
-MAX_BEGUN = 40  # members whose names begin and end as a text that is put together
+MAX_BEGUN = 20  # members whose names begin and end as a text that is put together
 MAX_ORDER = 200  # classes of which one is made; what lies behind those is not known
 MAX_LINE = 30  # classes of one line that ask one another for a member
 

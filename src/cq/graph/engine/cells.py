@@ -17,7 +17,7 @@ _Asked = TypeVar("_Asked")
 _Answer = TypeVar("_Answer")
 _Given = TypeVarTuple("_Given")
 
-MAX_VALUES = 48  # of one cell; more are as good as anything
+MAX_VALUES = 28  # of one cell; more are as good as anything
 _FEW = 4
 _MANY = 3  # homes that share a cell
 MAX_PULL = 24  # cells computed inside one another; deeper ones wait in the list of work

@@ -92,7 +92,7 @@ def note_uncovered(relations: Relations, command: str, paths: Iterable[str], off
 
 def say_doubt(status: str) -> str:
     """What is added to a link that may mean something else."""
-    return "" if status == "resolved" else f", {status}"
+    return {"resolved": "", "ambiguous": ", possible"}.get(status, f", {status}")
 
 
 def check_walk(depth: int, edges: Collection[str], least: float) -> None:
@@ -154,6 +154,22 @@ class Relations:
         """None for a module, which is no symbol, and for what is gone."""
         held, number = self.hold(node.path), self.documents.find_symbol(node)
         return None if held is None or number is None or number < 0 else Definition(held, node.document, number)
+
+    def find_named(self, node: Candidate) -> Definition | None:
+        """As `definition`, but for what links know by its name alone as well: a value, a parameter, a local."""
+        found, held = self.definition(node), self.hold(node.path)
+        if found is not None or held is None or not node.name:
+            return found
+        number = self._values(node.path, node.document).get(node.name)
+        return None if number is None else Definition(held, node.document, number)
+
+    @remembered
+    def _values(self, path: str, document: int) -> dict[str, int]:
+        held, found = self.hold(path), dict[str, int]()
+        symbols = held.symbols[document] if held is not None and document < len(held.symbols) else ()
+        for number in range(len(symbols)):
+            found.setdefault(self.meanings.find_own(path, document, number).name, number)
+        return found
 
     def symbol(self, node: Candidate) -> Symbol | None:
         found = self.definition(node)

@@ -141,6 +141,7 @@ BASE: dict[str, dict[str, Any]] = {
     "scopes": {"target": "app/use.py"},
     "bytecode": {"target": "app/use.py"},
     "rank": {},
+    "map": {},
     "run": {"plan": {"steps": [{"type": "imports"}]}},
     "report": {"preset": "dependency-health", "target": "path:app"},
     "q": {"query": "entity=function"},
@@ -151,7 +152,8 @@ VALUES: dict[str, Any] = {
     "lang": ["typescript"], "in": ["web"], "include": ["web/*"], "exclude": ["app/"], "limit": 1, "page": 2,
     "budget": 600, "all": True, "count": True, "by": "file", "depth": 2, "edges": ["imports"], "min_confidence": 0.99,
     "certain": True, "family": True, "why": True, "receiver": "objects", "changed": "HEAD", "cycles": True,
-    "kind": ["definition"], "severity": "error", "pattern": "/send", "of": "send", "method": "POST",
+    "kind": ["definition"], "severity": "error", "pattern": "/send", "of": "send", "method": "POST", "links": True,
+    "blame": True,
 }  # fmt: skip
 # What is asked with and without the option, where that is more than the option beside BASE.
 SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
@@ -203,6 +205,9 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("architecture", "budget"): ({"rules": "rules.toml"}, {"budget": 100}),
     ("architecture", "all"): ({"rules": "rules.toml", "limit": 1}, {"limit": None, "all": True}),
     ("rank", "tests"): ({}, {"tests": True}),
+    ("map", "by"): ({}, {"by": "definition"}),
+    ("map", "size"): ({}, {"size": "symbols"}),
+    ("map", "heat"): ({}, {"heat": "fan-in"}),
     ("read", "budget"): ({"target": "app/many.py:1-"}, {"budget": 200}),
     ("read", "all"): ({"target": "app/many.py:1-", "budget": 200}, {"budget": None, "all": True}),
     ("lsp", "plane"): (BASE["lsp"], {"plane": "document-symbols", "target": "app/use.py"}),
@@ -253,6 +258,18 @@ def test_an_option_changes_the_answer(workspace: Workspace, question: str, key: 
     if not more:
         more = {key: VALUES[key]}
     assert ask(workspace, question, {**base, **more}) != ask(workspace, question, base)
+
+
+@pytest.mark.parametrize(("question", "key"), [row for row in find_all() if row[1] in ("include", "exclude", "lang")])
+def test_a_filter_that_no_file_fits_is_said(workspace: Workspace, question: str, key: str):
+    if question in ("q", "lsp"):  # queries: tests/questions/test_query.py; of lsp it says whose servers are asked
+        return
+    base = {name: value for name, value in BASE[question].items() if name not in ("lsp", "no_lsp")}
+    answer = ask(workspace, question, {**base, key: ["lua"] if key == "lang" else ["nosuch/**"]})
+    said = "--lang lua: no file here is of it" if key == "lang" else f"--{key} nosuch/**: no file fits it"
+    assert said in [event.message for event in answer.degraded]
+    fitting = ask(workspace, question, {**base, key: ["python"] if key == "lang" else ["app/**"]})
+    assert "filter" not in [event.category for event in fitting.degraded]
 
 
 # Command -> what it is asked about this program.

@@ -11,7 +11,9 @@ from cq.answers.words import count_first
 from cq.model.answer import (
     READS,
     Answer,
+    BlameDetails,
     CallDetails,
+    ChangeDetails,
     CountDetails,
     DiagnosticDetails,
     EffectDetails,
@@ -21,6 +23,7 @@ from cq.model.answer import (
     HoverDetails,
     Insight,
     MatchDetails,
+    NamesDetails,
     NodeDetails,
     ReferenceDetails,
     RiskDetails,
@@ -33,6 +36,7 @@ from cq.model.answer import (
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
+from cq.surfaces.render.read import render_rows
 from cq.surfaces.render.terminal import fit_width, highlight, highlight_hit, show_place
 
 _INDENT = "  "
@@ -154,7 +158,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails, ChangeDetails,
     ViolationDetails,
 )  # fmt: skip
 
@@ -320,6 +324,8 @@ def render_finding(finding: Finding, place: str, indent: str, status: str = "") 
         return [indent + row for row in rows]
     if isinstance(details, SourceDetails):
         return _render_source(place, where.end_line if where else 0, details)
+    if isinstance(details, NamesDetails | BlameDetails):
+        return [f"{indent}{place}: {text}", *(f"{indent}{_INDENT}{row}" for row in render_rows(details))]
     if not isinstance(details, MatchDetails):
         return [f"{indent}{place}: {one_line(text)}"]
     scope = f" ({details.scope})" if details.scope else ""

@@ -13,11 +13,11 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
-        "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
-        "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation ViolationDetails"
+        "Agreement Answer ApiDetails ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
+        "CountDetails DeadDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails "
+        "Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding "
+        "NodeDetails PackDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section "
+        "ServerDetails Slice SourceDetails Target Truncation ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -28,9 +28,12 @@ _PUBLIC = {
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
+    "cq.questions.api": "ApiOptions",
     "cq.questions.architecture": "ArchitectureOptions",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
+    "cq.questions.context": "ContextOptions",
+    "cq.questions.dead": "DeadOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",
     "cq.questions.exceptions": "ExceptionsOptions",
     "cq.questions.find": "FindOptions",

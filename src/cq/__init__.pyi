@@ -4,6 +4,7 @@ from cq.answers.page import Page
 from cq.model.answer import (
     Agreement,
     Answer,
+    ApiDetails,
     ArtifactRef,
     Budget,
     CallArgument,
@@ -12,6 +13,7 @@ from cq.model.answer import (
     Capture,
     Confidence,
     CountDetails,
+    DeadDetails,
     Degradation,
     DiagnosticDetails,
     EffectDetails,
@@ -26,6 +28,7 @@ from cq.model.answer import (
     MatchDetails,
     NameBinding,
     NodeDetails,
+    PackDetails,
     PassedAt,
     QueryDetails,
     ReferenceDetails,
@@ -58,9 +61,12 @@ from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
 from cq.model.status import Check, Degraded, Freshness, LanguageStatus, MistakeStatus, Status
+from cq.questions.api import ApiOptions
 from cq.questions.architecture import ArchitectureOptions
 from cq.questions.bytecode import BytecodeOptions
 from cq.questions.calls import CallsOptions
+from cq.questions.context import ContextOptions
+from cq.questions.dead import DeadOptions
 from cq.questions.diagnostics import DiagnosticsOptions
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.find import FindOptions
@@ -90,16 +96,17 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions",
-    "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion",
-    "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError",
-    "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions",
-    "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding",
-    "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails",
-    "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus",
-    "LinkDetails", "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
-    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
-    "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
+    "Agreement", "Answer", "ApiDetails", "ApiOptions", "ArchitectureOptions", "ArtifactRef", "Budget", "Bundle",
+    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
+    "Check", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "ContextOptions",
+    "CountDetails", "CqError", "DaemonError", "DeadDetails", "DeadOptions", "Degradation", "Degraded",
+    "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
+    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
+    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
+    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
+    "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
+    "NeighborhoodSlice", "NodeDetails", "Options", "PackDetails", "Page", "PassedAt", "PathOptions", "Plan",
+    "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
     "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
     "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
     "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",

@@ -89,7 +89,8 @@ TREE = {
         "def first(): left(), right()\ndef left(): last()\ndef right(): last()\ndef last(): fail()\n"
         "def fail(): raise KeyError(1)\ndef guess(thing): thing.check(1)\n"
     ),
-    "web/page.ts": "export function save(row: number) { return row }\nexport const twice = () => save(2)\n",
+    "web/page.ts": "export function save(row: number) { return row }\nexport const twice = () => save(2)\n"
+    "export type Row = { a: { b: { c: number } } };\nexport type Deep = { [K in keyof Row]: Row[K] };\n",
     "tests/test_use.py": (
         "from app.use import main\nfrom app.store import Store\ndef test_main():\n    main()\n    Store().save(1)\n"
         "def test_store():\n    Store().check(1)\ndef test_guess(thing):\n    thing.check(2)\n"
@@ -196,6 +197,7 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("risk", "test"): ({"target": ["rules"]}, {"test": True}),
     ("routes", "kind"): ({}, {"kind": "cli"}),
     ("routes", "budget"): ({}, {"budget": 600}),
+    ("types", "depth"): ({"target": "Deep"}, {"depth": 3}),
     ("architecture", "rules"): ({"from": "import-linter"}, {"from": None, "rules": "rules.toml"}),
     ("architecture", "from"): ({"rules": "rules.toml"}, {"rules": None, "from": "import-linter"}),
     ("architecture", "rule"): ({"rules": "rules.toml"}, {"rule": "b"}),

@@ -6,6 +6,7 @@ from cq.model.answer import (
     Answer,
     ApiDetails,
     ArtifactRef,
+    BlameDetails,
     Budget,
     CallArgument,
     CallDetails,
@@ -15,6 +16,7 @@ from cq.model.answer import (
     CountDetails,
     DeadDetails,
     Degradation,
+    DependencyDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -26,7 +28,10 @@ from cq.model.answer import (
     Insight,
     LinkDetails,
     MatchDetails,
+    MeantName,
+    ModuleDetails,
     NameBinding,
+    NamesDetails,
     NodeDetails,
     PackDetails,
     PassedAt,
@@ -56,7 +61,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change
+from cq.model.history import Blamed, Change
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -75,6 +80,7 @@ from cq.questions.hover import HoverOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
 from cq.questions.lsp import LspOptions
+from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
 from cq.questions.q import QueryOptions
@@ -96,20 +102,20 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ApiDetails", "ApiOptions", "ArchitectureOptions", "ArtifactRef", "Budget", "Bundle",
-    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
-    "Check", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "ContextOptions",
-    "CountDetails", "CqError", "DaemonError", "DeadDetails", "DeadOptions", "Degradation", "Degraded",
-    "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
-    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
-    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
-    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
-    "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
-    "NeighborhoodSlice", "NodeDetails", "Options", "PackDetails", "Page", "PassedAt", "PathOptions", "Plan",
-    "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
-    "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
-    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",
-    "Truncation", "TypesOptions", "UsageError", "Validation", "ViolationDetails", "Workspace", "__version__",
-    "make_plan", "parse_plan", "query",
+    "Agreement", "Answer", "ApiDetails", "ApiOptions", "ArchitectureOptions", "ArtifactRef", "BlameDetails", "Blamed",
+    "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate",
+    "Capture", "Change", "Check", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph",
+    "ContextOptions", "CountDetails", "CqError", "DaemonError", "DeadDetails", "DeadOptions", "Degradation", "Degraded",
+    "DependencyDetails", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions",
+    "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding",
+    "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails",
+    "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus",
+    "LinkDetails", "Location", "LspOptions", "MapOptions", "MatchDetails", "MeantName", "MistakeStatus",
+    "ModuleDetails", "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails",
+    "Options", "PackDetails", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError",
+    "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result",
+    "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts",
+    "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status",
+    "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation",
+    "ViolationDetails", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

@@ -28,6 +28,10 @@ def helper(): ...
 #- shop/tools.py
 def pack(a): ...
 def _hidden(): ...
+__version__ = "1"
+for each in range(3): pass
+if __name__ == "__main__":
+    made = 1
 def old():
     warnings.warn("x", DeprecationWarning)
 #- shop/_inner.py
@@ -113,6 +117,7 @@ def test_what_python_offers(tmp_path: Path):
     found = {name: each for name, each in ask(tmp_path, PYTHON, part="shop").items() if not each.warning}
     assert {name: each.how for name, each in found.items()} == {
         "shop.Order": "reexported", "shop.total": "reexported", "shop.orders.LIMIT": "__all__",
+        "shop.tools.__version__": "defined",
         "shop.tools.old": "defined", "shop.tools.pack": "defined",
     }  # fmt: skip
     assert found["shop.Order"].also == ("shop.orders.Order",)
@@ -136,7 +141,7 @@ def test_calls_that_cannot_fit(tmp_path: Path):
 
 def test_what_is_unused(tmp_path: Path):
     found = [name for name, each in ask(tmp_path, PYTHON, part="shop", unused=True).items() if not each.warning]
-    assert found == ["shop.orders.LIMIT", "shop.tools.old"]
+    assert found == ["shop.orders.LIMIT", "shop.tools.__version__", "shop.tools.old"]
     with pytest.raises(UsageError, match="--only-exports does not look at uses"):
         ask(tmp_path, PYTHON, unused=True, only_exports=True)
 

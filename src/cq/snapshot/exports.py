@@ -11,13 +11,15 @@ from typing import Any, NamedTuple, cast
 import msgspec
 
 from cq.graph.scopes import ROOT
+from cq.graph.unit import Unit
 from cq.language import describe
-from cq.model.code import Imported
+from cq.model.code import Bind, Caught, Element, Entered, Imported, Iterated, Operated, Value
 from cq.model.edge import Candidate
 from cq.model.facts import Export
 from cq.snapshot.files import HeldFile
 from cq.snapshot.relations import Relations
 from cq.snapshot.target import Definition, module_name
+from cq.source.role import find_role
 
 MAX_STEPS = 12  # modules that a name passes on its way out
 _VALUES = ("variable", "constant", "type", "field")
@@ -39,7 +41,7 @@ def find_offered(relations: Relations, paths: Collection[str]) -> list[Offered]:
     packages: set[str] = set()
     for path in sorted(paths):
         held = relations.hold(path)
-        if held is None or held.role not in ("src", "lib"):
+        if held is None or not finder.is_source(held):
             continue
         described = describe(held.language)
         offered: Iterator[Offered] = iter(())
@@ -65,6 +67,13 @@ class _Finder:
     def __init__(self, relations: Relations) -> None:
         self._relations = relations
 
+    def is_source(self, held: HeldFile) -> bool:
+        """Whether it is code that others use, be it called like tests, as jinja2/tests.py is."""
+        if held.role != "test":
+            return held.role in ("src", "lib")
+        users = self._relations.referrers.find_files(Candidate(held.path, 0, ""))
+        return any(find_role(user) == "src" for user, _ in users)
+
     # -- Python --------------------------------------------------------------------------------------
 
     def find_python(self, held: HeldFile) -> Iterator[Offered]:
@@ -76,12 +85,12 @@ class _Finder:
         if unit is None:
             return
         public = unit.code.public
-        names = [name for name in unit.scopes[ROOT] if name != "*"] if public is None else list(public)
+        names = _list_bound(unit) if public is None else list(public)
         is_package = held.path.endswith("/__init__.py")
         for name in dict.fromkeys(names):
             binds = unit.scopes[ROOT].get(name, ())
             imported = [bind.value for bind in binds if isinstance(bind.value, Imported)]
-            if public is None and (name.startswith("_") or (imported and not is_package)):
+            if public is None and (_is_hidden(name) or (imported and not is_package)):
                 continue
             row = self._find_row(held, name, Candidate(held.path, 0, name))
             if public is None and imported and (row is None or row.file.path == held.path or not _is_beside(row, held)):
@@ -294,6 +303,34 @@ class _Finder:
                 yield from self._find_inside(held, number, f"{label}::{symbol.name}", path, seen)
             else:
                 yield Offered(f"{label}::{symbol.name}", Definition(held, 0, number), "pub")
+
+
+def _is_hidden(name: str) -> bool:
+    return name.startswith("_") and not (name.startswith("__") and name.endswith("__"))
+
+
+def _list_bound(unit: Unit) -> list[str]:
+    """The names that a module binds for others: not those of loops, and of what runs where a program begins."""
+    started = [
+        (branch.start, branch.end)
+        for branch in unit.code.branches
+        if branch.kind == "if" and isinstance(branch.value, Operated) and branch.value.left == "__name__"
+    ]
+
+    def is_meant(bind: Bind) -> bool:
+        inside = any(start <= bind.start <= end for start, end in started)
+        return not inside and not bind.inner and not _is_passing(bind.value)
+
+    return [
+        name for name, binds in unit.scopes[ROOT].items() if name not in ("*", "__all__") and any(map(is_meant, binds))
+    ]
+
+
+def _is_passing(value: Value) -> bool:
+    """Whether a value is what a loop, a `with` or an `except` binds, or a part of it."""
+    while isinstance(value, Element):
+        value = value.base
+    return isinstance(value, Iterated | Entered | Caught)
 
 
 def _is_beside(row: Definition, held: HeldFile) -> bool:

@@ -74,8 +74,8 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     how it reaches `to`; hover: signature, doc; lsp: a language server's word, `to` being actions,
     declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: api, architecture, dead,
-    exceptions, risk, routes, side-effects, imports, rank.
-    `target`: Name, Class.method, path:Name, path:line, or a list. `by` counts instead of listing. `path` and
+    exceptions, risk, routes, side-effects, imports, map, rank.
+    `target`: Name, Class.method, path:Name, path:line, or a list. `by` counts only. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
@@ -112,11 +112,15 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"{of} needs `to`: {_TO.get(self.what, written[beside].help)}")
         else:
             given[beside] = self.to
-        _refuse(self, of, *(name for name, key in _FILTERS.items() if key not in written))
+        # An option that is called `by` and does not count is none of these.
+        filters = {
+            name: key for name, key in _FILTERS.items() if key != "by" or "by" not in written or written["by"].part
+        }
+        _refuse(self, of, *(name for name, key in _FILTERS.items() if key not in written or name not in filters))
         given |= {key: value for key, value in _filter(self.path, self.languages).items() if value}
         paging = {**_page(self.budget, self.page), **_count(self.by)}
         given |= {key: value for key, value in paging.items() if key in written}
-        twice = [key for key in self.options if key in given or key in _FILTERS.values()]
+        twice = [key for key in self.options if key in given or key in filters.values()]
         if twice:
             raise ValueError(f"options: {twice[0]} is an argument of its own")
         return self.what, given | self.options

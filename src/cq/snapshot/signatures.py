@@ -1,19 +1,47 @@
-"""What calls pass and functions take: whether a call fits the parameters of what it means."""
+"""Signatures: their parameters, as the code of a definition has them or as somebody writes them, and which calls of a
+definition another signature would not take."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from itertools import pairwise
+from typing import TYPE_CHECKING
+
+import msgspec
 
 from cq.language import describe
 from cq.languages.facts import extract_facts
-from cq.model.code import Parameter, Site, Spread
+from cq.model.code import NULL, Name, Parameter, Site, Spread
 from cq.model.edge import Candidate, Edge
 from cq.model.errors import UsageError
 from cq.model.facts import Call
-from cq.snapshot.relations import Relations
-from cq.snapshot.target import Definition
+from cq.source.role import find_role
+
+if TYPE_CHECKING:
+    from cq.snapshot.relations import Relations
+    from cq.snapshot.target import Definition
+
+VERDICTS = ("breaks", "ambiguous", "elsewhere", "ok")  # the worst first
+ELSEWHERE = "; but it may mean another definition"
+
+
+class Verdict(msgspec.Struct, frozen=True):
+    edge: Edge
+    call: Call
+    verdict: str
+    reason: str
+    elsewhere: bool = False  # it would break, but may be a call of another definition
+
+    @property
+    def kind(self) -> str:
+        """Of the section it stands in."""
+        return "elsewhere" if self.elsewhere else self.verdict
+
+    @property
+    def order(self) -> tuple[int, bool, Candidate, int]:
+        source = self.edge.source
+        return VERDICTS.index(self.kind), find_role(source.path) == "test", source, self.call.start
 
 
 def parse_signature(text: str, language: str, name: str) -> tuple[Parameter, ...]:
@@ -47,6 +75,65 @@ def find_parameters(relations: Relations, row: Definition) -> tuple[Parameter, .
     code = codes[row.document] if row.document < len(codes) else None
     found = (one for one in (code.definitions if code is not None else ()) if one.symbol == row.number)
     return next((one.parameters for one in found if one.kind == "function"), None)
+
+
+def judge_calls(
+    relations: Relations, row: Definition, old: Sequence[Parameter], new: Sequence[Parameter]
+) -> Iterator[Verdict]:
+    """Of every call, and of every place that runs an accessor: the call sites that `cq calls` lists."""
+    node = relations.find_place(row)
+    if node is None:  # an overload without code: calls lead to what has the code
+        return
+    for edge in relations.referrers.find_into(node):
+        verdict = _judge(relations, row, edge, old, new)
+        if verdict is not None:
+            yield verdict
+    for read in relations.usages.find_reads(node):
+        held = relations.hold(read.source.path)
+        if held is None:
+            continue
+        edge = Edge("reads", read.source, read.ref, -1)
+        call = relations.read_as_call(held, read)
+        if takes_all(old, new):
+            yield Verdict(edge, call, "ok", "")
+        elif row.symbol.kind != "accessor" or read.kind == "update":
+            how = {"read": "read", "write": "set"}.get(read.kind, "read and set")
+            yield Verdict(
+                edge, call, "ambiguous", f"it runs where an attribute is {how}: the language passes what it gets"
+            )
+        else:
+            values = (NULL,) if read.kind == "write" else ()
+            site = Site(call.scope, call.start, call.end, Name(call.callee), values)
+            verdict, reason = check_call(site, old, new, bound=takes_receiver(row))
+            if verdict == "breaks" and read.ref.certainty != "certain":
+                yield Verdict(edge, call, "ambiguous", f"{reason}{ELSEWHERE}", elsewhere=True)
+            else:
+                yield Verdict(edge, call, verdict, reason)
+
+
+def _judge(
+    relations: Relations, row: Definition, edge: Edge, old: Sequence[Parameter], new: Sequence[Parameter]
+) -> Verdict | None:
+    """None for an edge that is no call."""
+    call = relations.call(edge)
+    source, target = edge.source, relations.node(row)
+    if call is None:
+        return None
+    site = relations.documents.find_site(source.path, source.document, edge.call)
+    if site is None:
+        return Verdict(edge, call, "ambiguous", "what it passes is not known")
+    bound = takes_receiver(row) and not passes_receiver(relations, row, edge, call)
+    why = find_indirection(relations, row, edge, call, target)
+    if why and takes_all(old, new):
+        return Verdict(edge, call, "ok", "")
+    if why:
+        return Verdict(edge, call, "ambiguous", why)
+    verdict, reason = check_call(site, old, new, bound=bound)
+    if verdict == "breaks" and edge.kind == "usages":
+        verdict, reason = "ambiguous", f"{reason}; but it runs what a decorator gives"
+    elif verdict == "breaks" and not _is_certain(relations, edge, target):
+        return Verdict(edge, call, "ambiguous", f"{reason}{ELSEWHERE}", elsewhere=True)
+    return Verdict(edge, call, verdict, reason)
 
 
 def find_indirection(relations: Relations, row: Definition, edge: Edge, call: Call, target: Candidate) -> str:
@@ -91,6 +178,12 @@ def passes_receiver(relations: Relations, row: Definition, edge: Edge, call: Cal
     place = relations.meanings.find_dotted(source.path, source.document, receiver, call.start).resolved
     found = relations.symbol(place) if place is not None else None
     return found is not None and found.kind_group == "class"
+
+
+def _is_certain(relations: Relations, edge: Edge, target: Candidate) -> bool:
+    """Whether a call means just this, be it that a class below may have it too: `self.f()`."""
+    meant = relations.calls.find_call(edge.source.path, edge.source.document, edge.call)
+    return edge.ref.certainty == "certain" or meant.resolved == target
 
 
 def check_call(site: Site, old: Sequence[Parameter], new: Sequence[Parameter], *, bound: bool) -> tuple[str, str]:

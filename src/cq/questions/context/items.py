@@ -29,6 +29,7 @@ MAX_NEIGHBOURS = 200  # of one definition
 MAX_EXCERPT = 24  # lines of one
 MAX_TESTS = 12
 MAX_DOCS = 5
+_PART = re.compile(r"\s*(?:and|or|not|if|else|elif|for|in)\b|\s*[)\]}.,|&+]")
 _SAID = {
     "callees": "runs", "callers": "run it", "types": "types that it is made with", "tests": "tests that reach it",
     "imports": "imports that it uses", "docs": "pages that name it",
@@ -226,7 +227,8 @@ def _cut_calls(relations: Relations, place: Candidate, links: Iterable[Link[Cand
         if row is not None and _count_lines(held, row.symbol.start, row.symbol.end) <= MAX_EXCERPT:
             start, end = row.symbol.start, row.symbol.end
         text = _cut_lines(held, start, end)
-        if text.count("\n") >= MAX_EXCERPT:
+        # The head of a block, or a part of a condition, is no statement: the line of contract says where it is.
+        if text.count("\n") >= MAX_EXCERPT or text.rstrip().endswith((":", "{")) or _PART.match(text):
             continue
         language = held.documents[place.document].language
         name = row.symbol.qualified_name if row is not None else place.path

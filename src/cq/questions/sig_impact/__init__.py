@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
@@ -13,18 +12,16 @@ from cq.answers.page import Page, count_tokens, take
 from cq.answers.unlinked import note_unlinked
 from cq.answers.words import count_places
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Risk, Run, Section, Slice
-from cq.model.code import NULL, Name, Parameter, Site
-from cq.model.edge import Candidate, Edge
-from cq.model.facts import Call
+from cq.model.edge import Candidate
 from cq.model.status import Degraded
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.signatures import (
-    check_call,
-    find_indirection,
+    ELSEWHERE,
+    VERDICTS,
+    Verdict,
     find_parameters,
+    judge_calls,
     parse_signature,
-    passes_receiver,
-    takes_all,
     takes_receiver,
 )
 from cq.snapshot.target import Definition, describe_target, find_same, find_targets, say_nothing
@@ -42,24 +39,6 @@ class SignatureOptions(Options, frozen=True):
     target: OneTarget
     to: Annotated[str, Option("the new one, as it would be written", metavar="SIGNATURE")]
     page: Paged = Page(40)
-
-
-class _Verdict(msgspec.Struct, frozen=True):
-    edge: Edge
-    call: Call
-    verdict: str
-    reason: str
-    elsewhere: bool = False  # it would break, but may be a call of another definition
-
-    @property
-    def kind(self) -> str:
-        """Of the section it stands in."""
-        return "elsewhere" if self.elsewhere else self.verdict
-
-    @property
-    def order(self) -> tuple[int, bool, Candidate, int]:
-        source = self.edge.source
-        return _ORDER.index(self.kind), find_role(source.path) == "test", source, self.call.start
 
 
 @linked
@@ -83,25 +62,25 @@ def ask(snapshot: Snapshot, options: SignatureOptions) -> Answer:
     if takes_receiver(row) and old and not (new and new[0].name in (old[0].name, *_RECEIVERS)):
         new = (old[0], *new)  # `save(row)` for a method: who calls it need not name the receiver either
     # A call may lead to it in two ways, say as what a decorator wraps and as what it returns: the worse one counts.
-    judged: dict[tuple[Candidate, int], _Verdict] = {}
-    for verdict in (each for one in find_same(rows) for each in _judge_all(relations, one, old, new)):
+    judged: dict[tuple[Candidate, int], Verdict] = {}
+    for verdict in (each for one in find_same(rows) for each in judge_calls(relations, one, old, new)):
         key = verdict.edge.source, verdict.call.name_start if verdict.edge.call < 0 else verdict.edge.call
         if key not in judged or verdict.order < judged[key].order:
             judged[key] = verdict
     verdicts = sorted(judged.values(), key=lambda item: item.order)
     shown, budget, cut = take(verdicts, options.page, lambda item: _describe(relations, item))
-    counts = {name: sum(1 for item in verdicts if item.kind == name) for name in _ORDER}
+    counts = {name: sum(1 for item in verdicts if item.kind == name) for name in VERDICTS}
     sections = tuple(
         Section(_TITLES[name], name, counts[name], findings)
-        for name in _ORDER
+        for name in VERDICTS
         if (findings := tuple(finding for finding in shown if finding.category == name))
     )
-    drivers = tuple(f"{counts[name]} {_SAID[name]}" for name in _ORDER[:-1] if counts[name])
+    drivers = tuple(f"{counts[name]} {_SAID[name]}" for name in VERDICTS[:-1] if counts[name])
     level = "high" if counts["breaks"] else "medium" if counts["ambiguous"] or counts["elsewhere"] else "low"
     ambiguous = counts["ambiguous"] + counts["elsewhere"]
     breaking = count_places((item.edge.source.path for item in verdicts if item.kind == "breaks"), "call site")
     said = [f"{breaking} would break" if counts["breaks"] else "no call site is known to break"]
-    said += [f"{counts[name]:,} {_SAID[name]}" for name in _ORDER[1:] if counts[name]]
+    said += [f"{counts[name]:,} {_SAID[name]}" for name in VERDICTS[1:] if counts[name]]
     return Answer(
         SCHEMA_VERSION,
         "sig-impact",
@@ -141,82 +120,15 @@ def _find_constructors(row: Definition) -> list[Definition]:
     ]
 
 
-_ORDER = ("breaks", "ambiguous", "elsewhere", "ok")
 _TITLES = {
     "breaks": "Would Break", "ambiguous": "May Break", "elsewhere": "May Be Another Function", "ok": "Ok",
 }  # fmt: skip
 _SAID = {"breaks": "would break", "ambiguous": "may break", "elsewhere": "may be another function", "ok": "ok"}
-_ELSEWHERE = "; but it may mean another definition"
 _FUNCTIONS = ("function", "method")
 _RECEIVERS = ("self", "cls", "mcs")
 
 
-def _judge_all(
-    relations: Relations, row: Definition, old: Sequence[Parameter], new: Sequence[Parameter]
-) -> Iterator[_Verdict]:
-    """Of every call, and of every place that runs an accessor: the call sites that `cq calls` lists."""
-    node = relations.find_place(row)
-    if node is None:  # an overload without code: calls lead to what has the code
-        return
-    for edge in relations.referrers.find_into(node):
-        verdict = _judge(relations, row, edge, old, new)
-        if verdict is not None:
-            yield verdict
-    for read in relations.usages.find_reads(node):
-        held = relations.hold(read.source.path)
-        if held is None:
-            continue
-        edge = Edge("reads", read.source, read.ref, -1)
-        call = relations.read_as_call(held, read)
-        if takes_all(old, new):
-            yield _Verdict(edge, call, "ok", "")
-        elif row.symbol.kind != "accessor" or read.kind == "update":
-            how = {"read": "read", "write": "set"}.get(read.kind, "read and set")
-            yield _Verdict(
-                edge, call, "ambiguous", f"it runs where an attribute is {how}: the language passes what it gets"
-            )
-        else:
-            values = (NULL,) if read.kind == "write" else ()
-            site = Site(call.scope, call.start, call.end, Name(call.callee), values)
-            verdict, reason = check_call(site, old, new, bound=takes_receiver(row))
-            if verdict == "breaks" and read.ref.certainty != "certain":
-                yield _Verdict(edge, call, "ambiguous", f"{reason}{_ELSEWHERE}", elsewhere=True)
-            else:
-                yield _Verdict(edge, call, verdict, reason)
-
-
-def _judge(
-    relations: Relations, row: Definition, edge: Edge, old: Sequence[Parameter], new: Sequence[Parameter]
-) -> _Verdict | None:
-    """None for an edge that is no call."""
-    call = relations.call(edge)
-    source, target = edge.source, relations.node(row)
-    if call is None:
-        return None
-    site = relations.documents.find_site(source.path, source.document, edge.call)
-    if site is None:
-        return _Verdict(edge, call, "ambiguous", "what it passes is not known")
-    bound = takes_receiver(row) and not passes_receiver(relations, row, edge, call)
-    why = find_indirection(relations, row, edge, call, target)
-    if why and takes_all(old, new):
-        return _Verdict(edge, call, "ok", "")
-    if why:
-        return _Verdict(edge, call, "ambiguous", why)
-    verdict, reason = check_call(site, old, new, bound=bound)
-    if verdict == "breaks" and edge.kind == "usages":
-        verdict, reason = "ambiguous", f"{reason}; but it runs what a decorator gives"
-    elif verdict == "breaks" and not _is_certain(relations, edge, target):
-        return _Verdict(edge, call, "ambiguous", f"{reason}{_ELSEWHERE}", elsewhere=True)
-    return _Verdict(edge, call, verdict, reason)
-
-
-def _is_certain(relations: Relations, edge: Edge, target: Candidate) -> bool:
-    """Whether a call means just this, be it that a class below may have it too: `self.f()`."""
-    meant = relations.calls.find_call(edge.source.path, edge.source.document, edge.call)
-    return edge.ref.certainty == "certain" or meant.resolved == target
-
-
-def _describe(relations: Relations, item: _Verdict) -> Finding:
+def _describe(relations: Relations, item: Verdict) -> Finding:
     edge, call = item.edge, item.call
     held = relations.hold(edge.source.path)
     place = max(call.name_start, call.start)
@@ -226,6 +138,6 @@ def _describe(relations: Relations, item: _Verdict) -> Finding:
     )  # fmt: skip
     location = held.locate(place, call.end) if held else None
     line = held.line_at(place).strip() if held else ""
-    reason = item.reason.removesuffix(_ELSEWHERE)  # which the section says
+    reason = item.reason.removesuffix(ELSEWHERE)  # which the section says
     message = f"{reason}: {line}" if reason else line
     return Finding(item.kind, message, location, edge.ref.confidence, edge.ref.confidence, details)

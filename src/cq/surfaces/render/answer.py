@@ -14,6 +14,7 @@ from cq.model.answer import (
     ApiDetails,
     BlameDetails,
     CallDetails,
+    ChangeDetails,
     CountDetails,
     DeadDetails,
     DiagnosticDetails,
@@ -160,7 +161,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails, ChangeDetails,
     ViolationDetails, ApiDetails, DeadDetails, PackDetails,
 )  # fmt: skip
 

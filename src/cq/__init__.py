@@ -18,8 +18,8 @@ _PUBLIC = {
         "DependencyDetails DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding GraphEdge "
         "HoverDetails ImportDetails Insight LinkDetails MatchDetails MeantName ModuleDetails NameBinding "
         "NamesDetails NodeDetails PackDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails "
-        "Run Section ServerDetails"
-        "Slice SourceDetails Target Truncation ViolationDetails"
+        "Run Section ServerDetails "
+        "Slice SourceDetails Target Truncation ViolationDetails "
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",

@@ -71,7 +71,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     calls: every call site, its arguments and caller, if `to` is why also how the target got there; references: every
     use; impact: what may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
     would break; graph: dependencies, dependents; types: super- and subtypes, members, overriders; path:
-    how it reaches `to`; hover: signature, doc; lsp: a language server's word, `to` being actions,
+    how it reaches `to`; hover: signature, doc; lsp: of a server, `to` being actions,
     declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: api, architecture, dead,
     exceptions, risk, routes, side-effects, imports, map, rank.

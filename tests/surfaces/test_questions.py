@@ -130,7 +130,7 @@ def test_a_question_is_one_package_and_one_row(toy: Path):
         "mcp", json.dumps({**asked, "options": {"tune": "sharp"}}), status=2
     )
     page = run("http", "save")
-    assert "cq toy save --loud --tone sharp --times 2" in page
+    assert page.startswith("cq toy save --tone sharp --times 2 --loud\n")
     assert "SAVESAVE sharp" in page
     assert "save sharp" in run("library", "save")
     schema = json.loads(run("cli", "schema", "toy.options"))

@@ -3,7 +3,7 @@ parameters reaches a sink, what it changes. What it calls is known by summaries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -328,9 +328,24 @@ class Interpreter(Expressions):
             result = Value(refs=(ref,))
         self.final = end
         effects = tuple(ref for ref in self.touched if ref[0] == "p")
+        kept = _find_reachable(end.objects, (*result.refs, *effects))
         true, false = (_intersect([truth[side] for truth in self.truths]) for side in (0, 1))
         after = {origin: kinds for origin, kinds in end.cleared.items() if origin and origin[0] == "p"}
-        return Summary(result, end.objects, effects, tuple(self.hits.values()), true, false, after, not self.returned)
+        return Summary(result, kept, effects, tuple(self.hits.values()), true, false, after, not self.returned)
+
+
+def _find_reachable(objects: Mapping[Ref, Shape], refs: Iterable[Ref]) -> dict[Ref, Shape]:
+    """Of the objects of a function those that callers can get hold of."""
+    found: dict[Ref, Shape] = {}
+    todo = list(refs)
+    while todo:
+        ref = todo.pop()
+        shape = objects.get(ref)
+        if shape is None or ref in found:
+            continue
+        found[ref] = shape
+        todo += [inner for held in (*shape.fields.values(), shape.rest) for inner in held.refs]
+    return found
 
 
 def _intersect(cleared: list[Mapping[Origin, frozenset[str]] | None]) -> dict[Origin, frozenset[str]]:

@@ -23,6 +23,7 @@ from cq.risk.values import (
     Taint,
     Value,
     add_step,
+    join,
     join_all,
     join_shapes,
     join_taints,
@@ -280,6 +281,15 @@ class Transfer:
                     known = join_shapes(known, Shape(rest=rest, size=-1))
                 run.set_shape(held, known)
 
+    def assign_outer(self) -> None:
+        """What a function assigned to the variables of the one that runs, which it stands in."""
+        around = self.function.around
+        if around is None or around.key != self.run.function.key:
+            return
+        for name, value in self.summary.outer.items():
+            known = self.run.state.names.get(name, NOTHING)
+            self.run.assign(name, join(known, self.translate(value)))
+
     def clear(self, shown: Mapping[Origin, frozenset[str]]) -> None:
         for origin, kinds in shown.items():
             number = origin[1]
@@ -330,5 +340,6 @@ def call_back(run: Interpreter, site: Site, value: Value, args: list[Value]) -> 
         shift = Transfer(run, site, function, actuals, summary, 0.9)
         shift.report_hits()
         shift.apply_effects(strong=False)
+        shift.assign_outer()
         found.append(shift.translate(summary.result))
     return join_all(found)

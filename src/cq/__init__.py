@@ -13,31 +13,36 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
-        "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
-        "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation"
+        "Agreement Answer ArtifactRef AsOf BlameDetails Budget CallArgument CallDetails Candidate Capture "
+        "ChangeDetails CommitDetails Confidence CountDetails Degradation DependencyDetails "
+        "DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding GraphEdge HoverDetails "
+        "ImportDetails Insight LinkDetails MatchDetails MeantName ModuleDetails NameBinding NamesDetails "
+        "NodeDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails "
+        "Slice SourceDetails Target Truncation ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
     "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
     "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
-    "cq.model.history": "Change",
+    "cq.model.history": "Blamed Change Commit Revision",
     "cq.model.location": "Location",
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
+    "cq.questions.architecture": "ArchitectureOptions",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",
+    "cq.questions.diff": "DiffOptions",
     "cq.questions.exceptions": "ExceptionsOptions",
     "cq.questions.find": "FindOptions",
     "cq.questions.graph": "GraphOptions",
     "cq.questions.hover": "HoverOptions",
     "cq.questions.impact": "ImpactOptions",
     "cq.questions.imports": "ImportsOptions",
+    "cq.questions.log": "LogOptions",
     "cq.questions.lsp": "LspOptions",
+    "cq.questions.map": "MapOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",
     "cq.questions.path": "PathOptions",
     "cq.questions.q": "QueryOptions",

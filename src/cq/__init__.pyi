@@ -5,14 +5,19 @@ from cq.model.answer import (
     Agreement,
     Answer,
     ArtifactRef,
+    AsOf,
+    BlameDetails,
     Budget,
     CallArgument,
     CallDetails,
     Candidate,
     Capture,
+    ChangeDetails,
+    CommitDetails,
     Confidence,
     CountDetails,
     Degradation,
+    DependencyDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -24,7 +29,10 @@ from cq.model.answer import (
     Insight,
     LinkDetails,
     MatchDetails,
+    MeantName,
+    ModuleDetails,
     NameBinding,
+    NamesDetails,
     NodeDetails,
     PassedAt,
     QueryDetails,
@@ -38,6 +46,7 @@ from cq.model.answer import (
     SourceDetails,
     Target,
     Truncation,
+    ViolationDetails,
 )
 from cq.model.artifact import ExportReport, Validation
 from cq.model.config import Configuration
@@ -52,21 +61,25 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change
+from cq.model.history import Blamed, Change, Commit, Revision
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
 from cq.model.status import Check, Degraded, Freshness, LanguageStatus, MistakeStatus, Status
+from cq.questions.architecture import ArchitectureOptions
 from cq.questions.bytecode import BytecodeOptions
 from cq.questions.calls import CallsOptions
 from cq.questions.diagnostics import DiagnosticsOptions
+from cq.questions.diff import DiffOptions
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.find import FindOptions
 from cq.questions.graph import GraphOptions
 from cq.questions.hover import HoverOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
+from cq.questions.log import LogOptions
 from cq.questions.lsp import LspOptions
+from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
 from cq.questions.q import QueryOptions
@@ -88,19 +101,20 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument",
-    "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion", "Confidence",
-    "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation",
-    "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
+    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "AsOf", "BlameDetails", "Blamed", "Budget", "Bundle",
+    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
+    "ChangeDetails", "Check", "Commit", "CommitDetails", "Completion", "Confidence", "ConfigError", "Configuration",
+    "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation", "Degraded", "DependencyDetails",
+    "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
     "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
     "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
     "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
-    "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
-    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
-    "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
-    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
-    "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
-    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",
-    "Truncation", "TypesOptions", "UsageError", "Validation", "Workspace", "__version__", "make_plan", "parse_plan",
-    "query",
+    "Location", "LogOptions", "LspOptions", "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails",
+    "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page",
+    "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions",
+    "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk",
+    "RiskOptions", "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions",
+    "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step",
+    "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation",
+    "ViolationDetails", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

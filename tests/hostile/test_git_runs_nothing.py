@@ -364,9 +364,12 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "impact": [["impact", "f"], ["impact", "--changed"], ["impact", "--changed", "HEAD~1"]],
     "routes": [["routes"]],
     "sig-impact": [["sig-impact", "f", "--to", "f(x)"]],
+    "diff": [["diff"], ["diff", "HEAD~1", "HEAD"], ["diff", "HEAD~1...HEAD"], ["calls", "f", "--as-of", "HEAD~1"]],
+    "log": [["log", "f"], ["log", "f", "--introduced"]],
     "tests-for": [["tests-for", "f"], ["tests-for", "--changed"]],
     "risk": [["risk"], ["risk", "--changed"], ["risk", "rules"]],
     "imports": [["imports"]],
+    "architecture": [["architecture", "--suggest"]],
     "types": [["types", "f"]],
     "references": [["references", "f", "--no-lsp"]],
     "hover": [["hover", "f"]],
@@ -377,10 +380,11 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "scopes": [["scopes", "f"]],
     "bytecode": [["bytecode", "f"]],
     "rank": [["rank"]],
+    "map": [["map", "--heat", "churn"]],
     "run": [["run", "--step", '{"type": "imports"}']],
     "report": [["report", "refactor-impact", "f"]],
     "q": [["q", "entity=function"]],
-    "read": [["read", "a.py"]],
+    "read": [["read", "a.py"], ["read", "a.py", "--blame", "--links"]],
     "index": [["index"], ["index", "--full"]],
     "status": [["status"]],
     "watch": [],  # a process of its own, below
@@ -393,6 +397,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "schema": [["schema"]],
     "doctor": [["doctor"]],
     "mcp": [],  # these two speak a protocol, and answer as the commands do
+    "web": [],  # asks as they do: tests/surfaces/test_web.py
     "daemon": [["daemon", "status"]],
     "config": [["config", "get", "daemon"]],
     "init": [["init", "claude"]],

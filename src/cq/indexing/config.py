@@ -19,6 +19,8 @@ import msgspec
 
 from cq.indexing.refresh import Settings
 from cq.model.config import (
+    ArchitectureConfig,
+    ArchitectureRule,
     ArtifactsConfig,
     ConfigFile,
     Configuration,
@@ -48,6 +50,7 @@ _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
     ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
     ("find",): FindConfig, ("risk",): RiskConfig, ("risk", "caps"): RiskCapsConfig, ("history",): HistoryConfig,
+    ("architecture",): ArchitectureConfig, ("architecture", "rules"): ArchitectureRule,
 }  # fmt: skip
 
 
@@ -96,7 +99,7 @@ def load_config(
     settings += [Setting(f"find.{name}", getattr(models, name), source) for name, source in chosen.items()]
     return Configuration(
         config, tuple(settings), (*notes, *refused), file.queries, file.providers, file.neighborhood, file.artifacts,
-        file.find, models, file.history, file.risk,
+        file.find, models, file.history, file.architecture, file.risk,
     )  # fmt: skip
 
 

@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from cq.model.history import Blamed
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle
 from cq.model.status import Degraded
@@ -376,6 +377,40 @@ class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     is_new: bool = True  # not in the baseline
 
 
+class CommitDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.log.commit.v1"):
+    """A commit and what it made of a definition: introduced, renamed, moved, signature, body, or comments or format.
+    Without a hash it is what is not committed yet."""
+
+    commit: str
+    author: str
+    time: int  # of the author, in seconds since 1970
+    subject: str
+    changes: tuple[str, ...]
+    name: str  # as it was called then
+    path: str
+    old_name: str = ""
+    old_path: str = ""
+
+
+class ChangeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.diff.change.v1"):
+    """What became of a definition between two states. `change` is a key of CHANGES in cq.questions.diff; `score` how
+    sure it is that the old definition and the new are one; `broken` the places that call it as it was."""
+
+    change: str
+    name: str
+    symbol_kind: str
+    role: str
+    old_name: str = ""
+    old_path: str = ""
+    old_signature: str = ""
+    new_signature: str = ""
+    public: bool = False
+    score: float = 1.0
+    reasons: tuple[str, ...] = ()
+    callers: int = 0
+    broken: tuple[str, ...] = ()
+
+
 class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.routes.route.v1"):
     """Something that comes in from outside. `path` is that of a request, or the name of a command, task or signal; what
     of it nobody knows stands in braces."""
@@ -394,6 +429,24 @@ class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     gives: str = ""
 
 
+class ViolationDetails(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.architecture.violation.v1"
+):
+    """An edge, or a way of several, that a rule forbids. `cut`: the fewest arrows without which a cycle is none."""
+
+    rule: str
+    rule_kind: str  # forbidden layers independent acyclic only_through
+    severity: str  # error warning info
+    source: str
+    target: str
+    fingerprint: str  # stays when lines move
+    reason: str = ""
+    edge: str = "imports"
+    witness: tuple[PassedAt, ...] = ()
+    cut: tuple[str, ...] = ()
+    is_new: bool = True  # not in the baseline
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -410,6 +463,68 @@ class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     name: str = ""
     more: str = ""
     others: tuple[Candidate, ...] = ()
+
+
+class MeantName(msgspec.Struct, frozen=True, array_like=True):
+    """An identifier where it stands. `status`: definition, certain, possible, external or
+    unknown. `targets` are numbers of candidates, the likeliest first; `module` is where it comes from when that is
+    outside the repository."""
+
+    line: int
+    col: int
+    name: str
+    status: str
+    targets: tuple[int, ...] = ()
+    evidence: str = ""
+    confidence: float = 0.0
+    module: str = ""
+
+
+class NamesDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.read.names.v1"):
+    """Every identifier of a source, in order, with what it may mean; and its tokens, each as line, column, length and
+    class: comment, string, keyword, … A token of several lines is one for each."""
+
+    language: str
+    hash: str  # of the whole file's text
+    names: tuple[MeantName, ...] = ()
+    targets: tuple[Candidate, ...] = ()
+    tokens: tuple[tuple[int, int, int, str], ...] = ()
+
+
+class BlameDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.read.blame.v1"):
+    """Who wrote the lines, those of one commit together."""
+
+    lines: tuple[Blamed, ...] = ()
+
+
+class ModuleDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.map.module.v1"):
+    """A directory, file or definition of a map. `fan_in` counts the modules that depend on it, `inside` the links that
+    do not leave it; `heat` is 1 for the hottest, `value` what was measured."""
+
+    name: str
+    module_kind: str
+    lines: int
+    symbols: int
+    files: int
+    fan_in: int = 0
+    fan_out: int = 0
+    inside: int = 0
+    heat: float = 0.0
+    heat_by: str = ""
+    value: float = 0.0
+
+
+class DependencyDetails(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.map.dependency.v1"
+):  # fmt: skip
+    """That one module depends on another: how many links of each kind, `total` in all, and where the first stand."""
+
+    source: str
+    target: str
+    certain: dict[str, int] = {}
+    possible: dict[str, int] = {}
+    sites: tuple[str, ...] = ()
+    total: int = 0
 
 
 class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.hover.contract.v1"):
@@ -466,6 +581,10 @@ Details = (
     | FactDetails
     | CountDetails
     | SourceDetails
+    | NamesDetails
+    | BlameDetails
+    | ModuleDetails
+    | DependencyDetails
     | HoverDetails
     | ServerDetails
     | ReferenceDetails
@@ -474,6 +593,9 @@ Details = (
     | EffectDetails
     | RiskDetails
     | RouteDetails
+    | ChangeDetails
+    | CommitDetails
+    | ViolationDetails
 )
 
 

@@ -15,16 +15,20 @@ if TYPE_CHECKING:
     from cq.model.find import FindAnswer
     from cq.model.plan import Plan
     from cq.query import Query
+    from cq.questions.architecture import ArchitectureOptions
     from cq.questions.bytecode import BytecodeOptions
     from cq.questions.calls import CallsOptions
     from cq.questions.diagnostics import DiagnosticsOptions
+    from cq.questions.diff import DiffOptions
     from cq.questions.exceptions import ExceptionsOptions
     from cq.questions.find import FindOptions
     from cq.questions.graph import GraphOptions
     from cq.questions.hover import HoverOptions
     from cq.questions.impact import ImpactOptions
     from cq.questions.imports import ImportsOptions
+    from cq.questions.log import LogOptions
     from cq.questions.lsp import LspOptions
+    from cq.questions.map import MapOptions
     from cq.questions.neighborhood import NeighborhoodOptions
     from cq.questions.path import PathOptions
     from cq.questions.q import QueryOptions
@@ -84,6 +88,10 @@ class Questions(ABC):
         """Which file imports which, in cycles or not, and what comes from outside."""
         return self._ask("imports", question)
 
+    def architecture(self, question: ArchitectureOptions | None = None) -> Answer:
+        """Which rules of architecture hold, and what breaks the others. See ArchitectureOptions."""
+        return self._ask("architecture", question)
+
     def types(self, question: str | TypesOptions) -> Answer:
         """The supertypes, subtypes and members of a type."""
         return self._ask("types", question)
@@ -115,6 +123,10 @@ class Questions(ABC):
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""
         return self._ask("rank", question)
+
+    def map(self, question: MapOptions | None = None) -> Answer:
+        """How large the modules are, which depend on which, in what cycles. See MapOptions."""
+        return self._ask("map", question)
 
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""
@@ -152,6 +164,15 @@ class Questions(ABC):
     def tests_for(self, question: str | TestsForOptions) -> Answer:
         """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
         return self._ask("tests-for", (question,) if isinstance(question, str) else question)
+
+    def diff(self, question: str | DiffOptions = "HEAD") -> Answer:
+        """What a change means between two states of the repository: what breaks, whose calls, what is renamed. See
+        DiffOptions."""
+        return self._ask("diff", (question,) if isinstance(question, str) else question)
+
+    def log(self, question: str | LogOptions) -> Answer:
+        """The commits that changed a definition, back to the one that made it. See LogOptions."""
+        return self._ask("log", question)
 
     def routes(self, question: str | RoutesOptions = "") -> Answer:
         """What comes in from outside, and what handles it: requests, commands, tasks, signals. See RoutesOptions."""

@@ -97,11 +97,19 @@ QUESTIONS = {
             "routes", "RoutesOptions", "what comes in from outside: requests, commands, tasks, and what handles each"
         ),
         Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
+        Question("diff", "DiffOptions", "what a change means: what breaks, whose calls, what is gone, renamed, new"),
+        Question("log", "LogOptions", "the commits that changed a definition, through other names and places"),
         Question(
             "imports",
             "ImportsOptions",
             "which file imports which, cycles, and what comes from outside",
             formats=PICTURES,
+        ),
+        Question(
+            "architecture",
+            "ArchitectureOptions",
+            "which rules of architecture hold: what may depend on what",
+            formats=("md", "json", "jsonl", "plain", "sarif", "mermaid", "dot", "svg"),
         ),
         Question("types", "TypesOptions", "supertypes, subtypes and members of a type"),
         Question(
@@ -123,6 +131,12 @@ QUESTIONS = {
         Question("scopes", "ScopesOptions", "which names a definition captures, shares and owns"),
         Question("bytecode", "BytecodeOptions", "what a Python definition does with names once compiled"),
         Question("rank", "RankOptions", "the definitions that most of the repository depends on"),
+        Question(
+            "map",
+            "MapOptions",
+            "how large the modules are, which depend on which, and the cycles",
+            formats=("md", "json", "jsonl", "plain", "dot", "svg"),
+        ),
         Question("run", "RunOptions", "several questions of a plan, answered together", vectors=True),
         Question(
             "report",

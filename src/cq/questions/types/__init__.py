@@ -129,7 +129,7 @@ def _make_answer(
         if (rows_ := tuple(finding for finding in findings if id(finding) in kept))
     )
     slices = {
-        title.lower(): Slice(len(findings), title.lower())
+        title.lower(): Slice(len(findings), _COUNTED.get(title, title.lower()))
         for title, findings in parts
         if findings and title not in _SINGLE
     }
@@ -199,6 +199,7 @@ def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Defi
 
 
 _PARTS = ("impl", "interface")
+_COUNTED = {"Overrides": "overridden methods", "Overridden By": "overriding methods"}
 
 
 def _is_beside(row: Definition, other: Definition) -> bool:

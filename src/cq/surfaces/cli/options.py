@@ -93,8 +93,9 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
 
 
 def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
-    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
-    Ctrl-C cut short."""
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 3 where what was found
+    is not allowed, 130 for an answer that Ctrl-C cut short."""
+    from cq.answers.fit import fit_json
     from cq.questions.table import RUNNERS
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_arguments, render_plain
@@ -104,7 +105,7 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=elapsed)
     answer = msgspec.structs.replace(answer, run=run)
     if form == "json":
-        sys.stdout.write(render_jsonl([answer]))  # on one line: white space would be a third of it
+        sys.stdout.write(render_jsonl([fit_json(answer)]))  # on one line: white space would be a third of it
     elif form == "jsonl":
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":
@@ -135,6 +136,8 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     categories = {event.category for event in answer.degraded}
     if "interrupted" in categories:
         return 130
+    if answer.summary.get("not_allowed"):  # found, and not allowed
+        return 3
     # What was stopped has not found nothing.
     return 0 if answer.found else 2 if "timeout" in categories else 1
 

@@ -16,8 +16,8 @@ _PUBLIC = {
         "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation"
+        "PassedAt ProjectDetails QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
+        "SourceDetails Target Truncation TypeDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -40,6 +40,7 @@ _PUBLIC = {
     "cq.questions.lsp": "LspOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",
     "cq.questions.path": "PathOptions",
+    "cq.questions.projects": "ProjectsOptions",
     "cq.questions.q": "QueryOptions",
     "cq.questions.rank": "RankOptions",
     "cq.questions.read": "ReadOptions",

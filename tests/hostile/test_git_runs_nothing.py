@@ -377,6 +377,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "scopes": [["scopes", "f"]],
     "bytecode": [["bytecode", "f"]],
     "rank": [["rank"]],
+    "projects": [["projects"]],
     "run": [["run", "--step", '{"type": "imports"}']],
     "report": [["report", "refactor-impact", "f"]],
     "q": [["q", "entity=function"]],

@@ -105,6 +105,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "scopes": [("main",)],
     "bytecode": [("main",)],
     "rank": [()],
+    "projects": [(), ("\u202e",)],
     "run": [("x.toml",), ("no\u202e.toml",)],
     "report": [("refactor-impact", "Evil"), ("\u202e",)],
     "q": [("entity=function",), ("pattern='$X'",), ("entity=\u202e",), ("entity=class", "--format=plain"),

@@ -252,6 +252,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "references": {"target": "Store.save", "certain": True},
     "hover": {"target": "Store.save"},
     "rank": {"in": ["app"], "tests": True},
+    "projects": {"project": "web"},
     "read": {"target": "app/store.py"},
     "report": {"preset": "dependency-health", "target": "path:app"},
 }

@@ -103,6 +103,12 @@ QUESTIONS = {
             "which file imports which, cycles, and what comes from outside",
             formats=PICTURES,
         ),
+        Question(
+            "projects",
+            "ProjectsOptions",
+            "which projects there are (tsconfig.json), what each refers to and extends, its files",
+            formats=("md", "json", "jsonl", "plain", "mermaid", "dot", "svg"),
+        ),
         Question("types", "TypesOptions", "supertypes, subtypes and members of a type"),
         Question(
             "references", "ReferencesOptions", "every mention that means a definition, by links and language servers"

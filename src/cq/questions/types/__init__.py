@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.handed import describe_handed
 from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, walk
@@ -176,9 +177,10 @@ def _say_base(facts: TypeFacts, item: Reached[Candidate], rows: list[Definition]
 
 def _describe_handed(facts: TypeFacts, row: Definition) -> list[tuple[str, list[Finding]]]:
     """What a function hands to others, and where it is handed over itself."""
+    shapes = facts.shapes
     return [
-        ("Hands Over", [facts.describe_handed(item, outwards=True) for item in facts.shapes.find_handed_by(row)]),
-        ("Handed Over", [facts.describe_handed(item, outwards=False) for item in facts.shapes.find_handed_over([row])]),
+        ("Hands Over", [describe_handed(shapes, item, outwards=True) for item in shapes.find_handed_by(row)]),
+        ("Handed Over", [describe_handed(shapes, item, outwards=False) for item in shapes.find_handed_over([row])]),
     ]
 
 

@@ -74,7 +74,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being actions,
     declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: exceptions, risk, routes,
-    side-effects, imports, rank.
+    side-effects, imports, projects, rank.
     `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""

@@ -49,6 +49,8 @@ def main():
 from app.use import main
 def test_main():
     main()
+#- web/tsconfig.json
+{}
 """
 
 

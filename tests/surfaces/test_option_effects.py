@@ -79,7 +79,12 @@ TREE = {
         "def first(): left(), right()\ndef left(): last()\ndef right(): last()\ndef last(): fail()\n"
         "def fail(): raise KeyError(1)\ndef guess(thing): thing.check(1)\n"
     ),
-    "web/page.ts": "export function save(row: number) { return row }\nexport const twice = () => save(2)\n",
+    "web/page.ts": (
+        "export function save(row: number) { return row }\nexport const twice = () => save(2)\n"
+        "export type Deep<T> = T extends string ? (T extends 'a' ? 1 : 2) : 3\n"
+    ),
+    "web/tsconfig.json": '{"references": [{"path": "p1"}]}',
+    **{f"web/p{n}/tsconfig.json": "{}" for n in range(70)},
     "tests/test_use.py": (
         "from app.use import main\nfrom app.store import Store\ndef test_main():\n    main()\n    Store().save(1)\n"
         "def test_store():\n    Store().check(1)\ndef test_guess(thing):\n    thing.check(2)\n"
@@ -184,6 +189,7 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("routes", "kind"): ({}, {"kind": "cli"}),
     ("routes", "budget"): ({}, {"budget": 600}),
     ("rank", "tests"): ({}, {"tests": True}),
+    ("types", "depth"): ({"target": "Deep"}, {"depth": 2}),
     ("projects", "project"): ({}, {"project": "web"}),
     ("read", "budget"): ({"target": "app/many.py:1-"}, {"budget": 200}),
     ("read", "all"): ({"target": "app/many.py:1-", "budget": 200}, {"budget": None, "all": True}),

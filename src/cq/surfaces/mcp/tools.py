@@ -21,7 +21,7 @@ from cq.surfaces.asked import Asked
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
@@ -70,7 +70,7 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
     with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
     may break with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would
-    break; graph: its dependencies and dependents; types: super- and subtypes, members, overriders of a method; path:
+    break; graph: its dependencies and dependents; types: super- and subtypes, members, guards; path:
     how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being actions,
     declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: exceptions, risk, routes,

@@ -121,11 +121,13 @@ def read_rows(index: Path, root: Path) -> dict[tuple[str, str], object]:
         tree = reader.tree()
         assert tree is not None
         found: dict[tuple[str, str], object] = {}
-        for path, keys, homes in connection.execute("SELECT path, keys, homes FROM link WHERE tree=?", (tree.id,)):
+        for path, keys, homes in connection.execute(
+            "SELECT path, keys, homes FROM linked JOIN link ON id=link WHERE tree=?", (tree.id,)
+        ):
             found["links", path] = reader.links(tree.id, path)
             found["depends", path] = decode_homes(keys, homes)
         for key, path, calls in connection.execute(
-            "SELECT key, path, calls FROM target JOIN link ON id=link WHERE tree=?", (tree.id,)
+            "SELECT key, path, calls FROM linked l JOIN target t ON t.link=l.link WHERE tree=?", (tree.id,)
         ):
             found[f"target {key}", path] = calls
         found |= {("mistakes", path): made for path, made in reader.mistakes(tree.id).items()}

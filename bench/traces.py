@@ -47,11 +47,14 @@ class Suite(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
 SUITES = msgspec.toml.decode(Path(__file__).with_name("traces.toml").read_bytes(), type=dict[str, Suite])
 
 
+Span = tuple[int, int, int, int]  # line, column, end line, end column
+
+
 class Row(msgspec.Struct, frozen=True):
     """One line of what trace_suite.py writes."""
 
     path: str
-    span: tuple[int, int, int, int]
+    span: Span
     callee: tuple[str, int, str]
     through: int
 
@@ -121,13 +124,16 @@ def _goal(goal: str, measured: float, met: bool) -> dict[str, Any]:
 
 def record(name: str, suite: Suite) -> list[Row]:
     corpus = CORPORA[name]
-    digest = hashlib.sha256(_RECORDER.read_bytes() + msgspec.json.encode(suite) + corpus.sha256.encode()).hexdigest()
+    with_python = os.environ.get("CQ_BENCH_TRACES_PYTHON", sys.executable)  # 3.12 or newer sees more
+    digest = hashlib.sha256(
+        with_python.encode() + _RECORDER.read_bytes() + msgspec.json.encode(suite) + corpus.sha256.encode()
+    ).hexdigest()
     kept = cache_folder() / f"trace-{name}-{corpus.version}-{digest[:12]}.jsonl"
     if not kept.exists():
         with tempfile.TemporaryDirectory() as folder:
             work = Path(folder).resolve()
             shutil.copytree(fetch(name), work / "tree")
-            python = _install(work, suite)
+            python = _install(work, suite, with_python)
             _run_suite(work, suite, python)
             lines = {line for part in sorted(work.glob("rows.*")) for line in part.read_text().splitlines()}
         if not lines:
@@ -138,10 +144,10 @@ def record(name: str, suite: Suite) -> list[Row]:
     return msgspec.json.decode(b"[" + kept.read_bytes().replace(b"\n", b",") + b"]", type=list[Row])
 
 
-def _install(work: Path, suite: Suite) -> str:
+def _install(work: Path, suite: Suite, with_python: str) -> str:
     python = str(work / "venv" / "bin" / "python")
     commands = [
-        [sys.executable, "-m", "venv", str(work / "venv")],
+        [with_python, "-m", "venv", str(work / "venv")],
         [python, "-m", "pip", "install", "--quiet", "pytest==8.4.2", *suite.requires],
         [python, "-m", "pip", "install", "--quiet", "--no-deps", str(work / "tree")],
     ]
@@ -260,6 +266,7 @@ class Comparison:
         self.wrong: list[dict[str, str]] = []
         self.lacking: list[dict[str, str]] = []
         self._package, self._semantics = package, semantics
+        self._foreign: dict[tuple[str, Span], set[str]] = defaultdict(set)  # what else ran at a place, by name
         self._sources = {
             path: Source(path, text, semantics)
             for path in semantics.documents.index.paths()
@@ -269,8 +276,11 @@ class Comparison:
 
     def compare(self, rows: list[Row]) -> None:
         ran: dict[Edge, Row] = {}
-        sites: dict[tuple[str, tuple[int, int, int, int]], set[Candidate]] = defaultdict(set)
+        sites: dict[tuple[str, Span], set[Candidate]] = defaultdict(set)
         for row in rows:
+            if not row.callee[0]:
+                self._foreign[f"{self._package}/{row.path}", row.span].add(row.callee[2])
+                continue
             source = self._sources.get(f"{self._package}/{row.path}")
             home = self._sources.get(f"{self._package}/{row.callee[0]}")
             callee = None if home is None else home.functions.get((row.callee[1], row.callee[2]))
@@ -320,7 +330,7 @@ class Comparison:
     def _reads(self) -> dict[Candidate, set[Candidate]]:
         return {}
 
-    def _judge_site(self, source: Source, span: tuple[int, int, int, int], callees: set[Candidate]) -> None:
+    def _judge_site(self, source: Source, span: Span, callees: set[Candidate]) -> None:
         number = source.calls.get((source.offset(*span[:2]), source.offset(*span[2:])))
         if number is None:
             return
@@ -331,8 +341,8 @@ class Comparison:
         refs += [links.refs[links.runs[number]]] if number in links.runs else []
         meant = {place for each in refs if each is not None for place in each.candidates}
         self.fanouts.append(max(ref.count, 1))
-        if ref.certainty != "certain" or not self._is_function(ref.candidates[0]):
-            return
+        if ref.certainty != "certain" or not any(self._is_function(place) for place in meant):
+            return  # what makes an instance is judged by the constructor
         sure = all(each is None or each.certainty != "possible" for each in refs)
         self.counts["certain sites"] += sure
         if not sure:

@@ -103,6 +103,11 @@ class Workspace(Questions):
         policy = Policy(source, place, overrides, auto_refresh, max_stale, disk_seconds, trusted)
         return cls(Index(path, policy, on_progress=on_progress, resident=resident))
 
+    def at(self, ref: str) -> Self:
+        """The same repository as it was at a revision (`HEAD~3`, `v1.2`), which is asked like any other workspace; what
+        the two have in common they share. UsageError where git knows no such revision."""
+        return type(self)(self.index.at(ref))
+
     def __enter__(self) -> Self:
         return self
 
@@ -278,11 +283,13 @@ class Workspace(Questions):
         from cq.questions.export import export_index
 
         self.index.keep_fresh(wait=True)
+        revision = self.index.revision
         with self.index.reading() as (reader, tree):
             embeddings = describe(self.index, reader, tree)
             return export_index(
-                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings
-            )
+                reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings,
+                root=self.root, commit=revision and revision.commit,
+            )  # fmt: skip
 
     @_mends
     def export_scip(self, out: str | Path) -> ExportReport:

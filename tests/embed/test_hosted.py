@@ -378,7 +378,7 @@ def test_find_with_hosted_models(service: Service, home: Path, root: Path, monke
         assert (state.ready, state.reranker) == (False, "voyage/rerank-2.5")
         assert "the text of 3 more chunks go to 127.0.0.1 (voyage)" in state.leaves
         answer = workspace.find(question)
-        assert (answer.summary["mode"], answer.summary["semantic"][:15]) == ("lexical", "semantic: 0 % o")
+        assert (answer.summary["mode"], answer.summary["semantic"][:20]) == ("lexical", "ranked by words: 0 %")
         assert service.asked == []  # a status or a question alone sends nothing of the repository
 
         report = workspace.embed()

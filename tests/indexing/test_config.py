@@ -58,6 +58,7 @@ def test_each_source_overrules_the_one_behind_it(tmp_path: Path, monkeypatch: py
         "providers.max_files": "default",
         "providers.max_file_bytes": "default",
         "providers.doctor_on_build": "default",
+        "history.max_mb": "default",
     }
     monkeypatch.setenv("CQ_INDEX_DIR", "/env")
     assert (load_config(tmp_path).index.dir, load_config(tmp_path).source("index.dir")) == (

@@ -514,3 +514,24 @@ def test_blocks_and_functions_that_are_no_definitions_can_change(name: str, text
     assert build(tmp_path / "old.db", root).changed == 1
     build(tmp_path / "new.db", root)
     assert dump(tmp_path / "old.db", root) == dump(tmp_path / "new.db", root)
+
+
+@pytest.mark.parametrize(
+    ("before", "after"),
+    [
+        # What is bound moves to a class beside it: both say as much as before.
+        ("class A:\n    run = go\nclass B:\n    pass\n", "class A:\n    pass\nclass B:\n    run = go\n"),
+        ("class A:\n    run = go\nclass B:\n    run = halt\n", "class A:\n    run = halt\nclass B:\n    run = go\n"),
+        ("class A:\n    run = go\nclass B:\n    pass\n", "run = go\nclass A:\n    pass\nclass B:\n    pass\n"),
+    ],
+)
+def test_members_that_move_between_classes_of_a_file(before: str, after: str, tmp_path: Path):
+    root = tmp_path / "repo"
+    root.mkdir()
+    (root / "f.py").write_text("def go(): ...\ndef halt(): ...\n")
+    (root / "user.py").write_text("from m import A, B\ndef use():\n    A.run()\n    B.run()\n")
+    for text in (before, after):
+        (root / "m.py").write_text(f"from f import go, halt\n{text}")
+        build(tmp_path / "old.db", root)
+    build(tmp_path / "new.db", root)
+    assert dump(tmp_path / "old.db", root) == dump(tmp_path / "new.db", root)

@@ -114,7 +114,25 @@ def test_one_snapshot_of_every_file_the_best_first(tmp_path: Path):
     assert len({shot.file for shot in answer.snapshots}) == len(answer.snapshots)
     scores = [shot.score for shot in answer.snapshots]
     assert scores == sorted(scores, reverse=True)
-    assert sorted(rank for shot in answer.snapshots for rank in shot.results) == [r.rank for r in answer.results]
+    # The likeliest have their code; of the others it is said where they are and how to see it.
+    shown = sorted(rank for shot in answer.snapshots for rank in shot.results)
+    assert shown == [1, 2, 3, 4, 5]
+    assert [event.message for event in answer.degraded] == [
+        "2 of 7 results stand here without their code: --all shows it"
+    ]
+    everything = find_fixture(tmp_path, AUTH, "token", threshold=0.0, everything=True)
+    shown = sorted(rank for shot in everything.snapshots for rank in shot.results)
+    assert shown == [result.rank for result in everything.results]
+
+
+def test_the_same_code_is_shown_once(tmp_path: Path):
+    code = "export function token() { return renew() }"
+    source = f"#- src/a.js\n{code}\n#- dist/a.js\n{code}\n"
+    answer = find_fixture(tmp_path, source, "token", threshold=0.0)
+    assert [len(shot.results) for shot in answer.snapshots] == [1]
+    assert answer.graph is not None
+    assert [node.same_as for node in answer.graph.nodes] == [0, 1]
+    assert [result.file for result in answer.results] == ["dist/a.js", "src/a.js"]
 
 
 def test_two_runs_are_the_same(tmp_path: Path):
@@ -126,7 +144,7 @@ def test_what_the_budget_has_no_room_for_is_listed_without_its_code(tmp_path: Pa
     steps = "\n".join(f"    step_{number} = renew({number})" for number in range(65))
     source = f"#- a.py\ndef token(): ...\n#- b.py\ndef renew_token():\n{steps}\n#- c.py\ndef old_token(): ...\n"
     wide = find_fixture(tmp_path, source, "token", threshold=0.0, budget=0)
-    narrow = find_fixture(tmp_path, source, "token", threshold=0.0, budget=500)
+    narrow = find_fixture(tmp_path, source, "token", threshold=0.0, budget=400)
     shown = {number for snapshot in narrow.snapshots for number in snapshot.results}
     assert 0 < len(shown) < len(narrow.results)
     assert [result.chunk_uid for result in narrow.results] == [
@@ -137,7 +155,7 @@ def test_what_the_budget_has_no_room_for_is_listed_without_its_code(tmp_path: Pa
         ("code.answer", bare)
     ]
     assert [event.category for event in narrow.degraded if event.stage == "find"] == ["budget"]
-    assert narrow.summary["tokens"] <= 500
+    assert narrow.summary["tokens"] <= 400
 
 
 def test_words_alone(tmp_path: Path):

@@ -243,6 +243,7 @@ def test_damage_to_the_links(linked: Index):
     def first(ref: SymbolRef) -> Links:
         return replace(links, refs=(ref, *links.refs[1:]))
 
+    change = "UPDATE link SET links=? WHERE id=(SELECT link FROM linked WHERE path='shop/app.py')"
     for wrong in (
         replace(links, calls=links.calls[1:]),
         replace(links, imports=(("x", 99),)),
@@ -251,15 +252,15 @@ def test_damage_to_the_links(linked: Index):
         first(replace(ref, evidence="guess")),
         first(replace(ref, candidates=(gone,))),
     ):
-        run_sql(linked, "UPDATE link SET links=? WHERE path='shop/app.py'", encode_links([wrong]))
+        run_sql(linked, change, encode_links([wrong]))
         assert "link" in counts()
-    run_sql(linked, "UPDATE link SET links=? WHERE path='shop/app.py'", encode_links([links]))
+    run_sql(linked, change, encode_links([links]))
     assert not counts()
     run_sql(linked, "DELETE FROM target WHERE key=(SELECT key FROM target WHERE calls<>x'' LIMIT 1)")
     assert "link" in counts()
     run_sql(linked, "UPDATE link SET links=x'00'")
     assert "link" in counts()
-    run_sql(linked, "DELETE FROM link")
+    run_sql(linked, "DELETE FROM linked")
     assert "link" in counts()
 
 

@@ -18,7 +18,8 @@ def build(index: Path, root: Path, **options: Any) -> Report:
     return refresh(index, root, Settings(**options), wait=True)
 
 
-def dump(index: Path, root: Path) -> dict[str, Any]:
+def dump(index: Path, root: Path | str) -> dict[str, Any]:
+    """Of the tree of that root, or name."""
     with contextlib.closing(database.connect(index)) as connection:
         with Reader(connection, os.fspath(root)) as reader:
             tree = reader.tree()
@@ -51,11 +52,13 @@ def _links(connection: sqlite3.Connection, contents: dict[int, str], tree: int) 
         "links": [
             (path, decode_links(links), keys, decode_homes(keys, homes), targets)
             for path, links, keys, homes, targets in connection.execute(
-                "SELECT path, links, keys, homes, targets FROM link WHERE tree=? ORDER BY path", (tree,)
+                "SELECT path, links, keys, homes, targets FROM linked JOIN link ON id=link WHERE tree=? ORDER BY path",
+                (tree,),
             )
         ],
         "targets": connection.execute(
-            "SELECT key, path, calls FROM target JOIN link ON id=link WHERE tree=? ORDER BY key, path", (tree,)
+            "SELECT key, path, calls FROM linked l JOIN target t ON t.link=l.link WHERE tree=? ORDER BY key, path",
+            (tree,),
         ).fetchall(),
         "mistakes": connection.execute(
             "SELECT path, mistakes FROM mistake WHERE tree=? AND path<>'' ORDER BY path", (tree,)

@@ -35,6 +35,10 @@ class Corpus(Protocol):
         """Documents that have a definition so entered: see EntryKind in cq.model.code."""
         ...
 
+    def defining(self, name: str) -> Sequence[Unit] | None:
+        """The document that has methods of that name; None when there are several."""
+        ...
+
 
 class WholeCorpus:
     """Every document of the repository, in memory."""
@@ -45,6 +49,7 @@ class WholeCorpus:
         self._calling: dict[str, list[Unit]] = {}
         self._storing: dict[str, list[Unit]] = {}
         self._entering: dict[tuple[str, str], list[Unit]] = {}
+        self._defining: dict[str, list[Unit]] = {}
         for _, unit in sorted(self.units.items()):
             for name in unit.sites_by_name:
                 self._calling.setdefault(name, []).append(unit)
@@ -52,6 +57,8 @@ class WholeCorpus:
                 self._storing.setdefault(name, []).append(unit)
             for entry in unit.entries:
                 self._entering.setdefault(entry, []).append(unit)
+            for name in unit.methods_by_name:
+                self._defining.setdefault(name, []).append(unit)
 
     def unit(self, path: str) -> Unit | None:
         return self.units.get((path, 0))
@@ -67,6 +74,10 @@ class WholeCorpus:
     def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         found = self._entering.get((kind, name), ())
         return found if len(found) <= most else None
+
+    def defining(self, name: str) -> Sequence[Unit] | None:
+        found = self._defining.get(name, ())
+        return found if len(found) <= 1 else None
 
 
 class StoredCorpus:
@@ -101,6 +112,9 @@ class StoredCorpus:
 
     def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         return self._find(name, kind, most)
+
+    def defining(self, name: str) -> Sequence[Unit] | None:
+        return self._find(name, "method", 1)
 
     def _find(self, name: str, kind: NamedKind, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         key = (name, kind, most)

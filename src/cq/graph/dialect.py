@@ -75,6 +75,7 @@ class Dialect:
     attribute_hooks: ClassVar[tuple[str, ...]] = ()  # methods of what a class holds that run when it is defined
     class_hooks: ClassVar[tuple[str, ...]] = ()  # methods of the bases that run when a class is defined
     root_members: ClassVar[frozenset[str]] = frozenset()  # what every instance and class has from the language itself
+    common_members: ClassVar[frozenset[str]] = frozenset()  # methods that values of the language have under those names
     builtins: ClassVar[frozenset[str]] = frozenset()  # names that need no binding
     core: ClassVar[str] = "builtins"  # the module of the language's own names
     own_kinds: ClassVar[dict[str, str]] = {}  # what the language calls the linker's own kinds of values: Array for list

@@ -3,11 +3,12 @@ of what calls pass for a parameter whose type names a class above, and what deco
 
 from __future__ import annotations
 
+from cq.graph.callers import is_open, is_own
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
 from cq.graph.things import UNKNOWN, Bound, Class, Function, Instance, OwnClass, Thing
 from cq.graph.values import NAME, PARAMETER, Values
-from cq.model.code import ParameterOf, Site
+from cq.model.code import Attribute, ParameterOf, Site, split_receiver
 
 
 def find_dispatched(linker: Linker, unit: View, site: Site, function: Function | None) -> Values:
@@ -21,9 +22,9 @@ def find_dispatched(linker: Linker, unit: View, site: Site, function: Function |
     name = site.name if function is None else function.definition.name
     behind = around.owner if site.kind == "super" else None
     receivers = linker.callers.receivers(around)
-    is_open = UNKNOWN in receivers
+    is_open = UNKNOWN in receivers or not receivers  # nobody is known to call it: then somebody unknown does
     heirs = linker.callers.find_heirs(around.owner) if is_open and function is not None else []
-    if is_open and len(receivers) == 1 and not _have_own(linker, heirs, name):
+    if is_open and len(receivers) < 2 and not _have_own(linker, heirs, name):
         return {}
     if function is not None and linker.members.find_method(around.owner, name, behind, function) is not function:
         return {}  # of another object, or `super(Other, self)`
@@ -60,6 +61,28 @@ def find_declared(linker: Linker, unit: View, site: Site, receiver: Instance | O
     for other in linker.members.find_overrides(receiver.type, function):
         found[other] = PARAMETER
     return found
+
+
+def find_typed_receiver(linker: Linker, unit: View, site: Site) -> Instance | OwnClass | None:
+    """What a static method is read off, which does not know it: where a type says what that is."""
+    base = site.callee.base if isinstance(site.callee, Attribute) else split_receiver(site.callee)
+    values = {} if base is None else linker.evaluate(unit, site.scope, base, site.start)
+    found = [thing for thing in values if is_open(thing) and not is_own(thing)]
+    return found[0] if len(found) == 1 else None
+
+
+def is_only_method(linker: Linker, unit: View, number: int, values: Values) -> bool:
+    """Whether a call on what is only partly known means the one method that is known to come there, since nothing else
+    has a method of that name."""
+    site, dialect = unit.sites[number], linker.dialect(unit)
+    known = [thing for thing in values if thing is not UNKNOWN]
+    if len(known) != 1 or site.name in dialect.common_members or not dialect.is_method_call(site):
+        return False
+    thing = known[0]
+    function = thing.function if isinstance(thing, Bound) and isinstance(thing.receiver, Instance) else None
+    if not isinstance(function, Function) or function.definition.name != site.name:
+        return False
+    return linker.documents.find_only_method(site.name) == (function.unit, function.definition)
 
 
 def _find_passed(linker: Linker, unit: View, site: Site, receiver: Instance | OwnClass, function: Function) -> Values:

@@ -310,6 +310,9 @@ class Members:
         binds, stores = unit.member(kind.definition.symbol, name)
         if kind.definition.kind == "prototype":
             return (), stores  # what a function binds that is made with `new` are its variables
+        if any(_is_promised(unit, bind) for bind in binds):
+            # `if TYPE_CHECKING: def f(self): ...` says what a base or the outside has.
+            binds = [bind for bind in binds if not _is_promised(unit, bind)]
         if binds:
             binds = _last_definition(unit, unit.reach(binds, ANYWHERE, is_own=True))
         return binds, stores
@@ -391,6 +394,10 @@ def _is_plain(base: External) -> bool:
         "typing.Protocol",
         "typing_extensions.Protocol",
     )
+
+
+def _is_promised(unit: View, bind: Bind) -> bool:
+    return isinstance(bind.value, Defined) and "promised" in unit.definitions[bind.value.start].modifiers
 
 
 def _is_blank(value: Value) -> bool:

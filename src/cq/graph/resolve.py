@@ -6,7 +6,14 @@ from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
 
 from cq.graph.callers import is_open, is_own
 from cq.graph.dialect import Dialect
-from cq.graph.dispatch import find_declared, find_dispatched, is_wrapping, without_givers
+from cq.graph.dispatch import (
+    find_declared,
+    find_dispatched,
+    find_typed_receiver,
+    is_only_method,
+    is_wrapping,
+    without_givers,
+)
 from cq.graph.engine.cells import Cell
 from cq.graph.engine.view import View
 from cq.graph.link import Linker
@@ -96,6 +103,8 @@ class Resolver:
         if dialect.is_static and len(values) > 1 and UNKNOWN in values:
             values = {thing: level for thing, level in values.items() if thing is not UNKNOWN}
         meaning = self.mean(values)
+        if meaning.status == "ambiguous" and is_only_method(self.linker, unit, number, values):
+            meaning = meaning._replace(status="resolved")
         if meaning.module:
             meaning = meaning._replace(module=_name_own(meaning.module, dialect))
         if meaning.status == "unresolved":
@@ -366,6 +375,8 @@ class Resolver:
                     continue
             others: Values = {}
             receiver = thing.receiver if isinstance(thing, Bound) else None
+            if receiver is None and "static" in function.definition.modifiers:
+                receiver = find_typed_receiver(self.linker, unit, unit.sites[number])
             if is_own(receiver) or (receiver is None and _is_read_off(unit.sites[number], function)):
                 others = find_dispatched(self.linker, unit, unit.sites[number], function)
             elif is_open(receiver):

@@ -60,7 +60,13 @@ def find_named(code: Code) -> set[Named]:
     found: set[Named] = {(entry.name, entry.kind) for entry in code.entries}
     found.update((name, "called") for name in find_called(code))
     found.update((name, "stored") for name in find_stored(code))
+    found.update((name, "method") for name in find_named_methods(code))
     return found
+
+
+def find_named_methods(code: Code) -> set[str]:
+    """The names of a Unit's `methods_by_name`: of a language in which a call says nothing of its receiver."""
+    return {member.name for member in find_members(code)} if describe(code.language).receiver == "first" else set()
 
 
 def find_called(code: Code) -> set[str]:
@@ -140,6 +146,8 @@ class Unit(Items):
                 return name in self.sites_by_name
             case "stored":
                 return name in self.stores_by_name
+            case "method":
+                return name in self.methods_by_name
             case _:
                 return (kind, name) in self.entries
 
@@ -215,6 +223,13 @@ class Unit(Items):
     @cached_property
     def methods(self) -> list[Definition]:
         return find_members(self.code)
+
+    @cached_property
+    def methods_by_name(self) -> dict[str, list[Definition]]:
+        found: dict[str, list[Definition]] = {name: [] for name in find_named_methods(self.code)}
+        for definition in self.methods if found else ():
+            found[definition.name].append(definition)
+        return found
 
     @cached_property
     def decorated_at(self) -> dict[int, tuple[Definition, int, bool]]:

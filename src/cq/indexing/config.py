@@ -23,6 +23,7 @@ from cq.model.config import (
     ConfigFile,
     Configuration,
     FindConfig,
+    HistoryConfig,
     IndexConfig,
     LanguageServer,
     ModelsConfig,
@@ -44,7 +45,7 @@ _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
     ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
-    ("find",): FindConfig,
+    ("find",): FindConfig, ("history",): HistoryConfig,
 }  # fmt: skip
 
 
@@ -87,11 +88,12 @@ def load_config(
         for name, key in zip(FindConfig.__struct_fields__, FindConfig.__struct_encode_fields__, strict=True)
         if name not in MODEL_VARIABLES
     ]
+    settings.append(Setting("history.max_mb", file.history.max_mb, sources.get("history.max_mb", "default")))
     models, chosen, refused = _choose_models(file.find, sources)
     settings += [Setting(f"find.{name}", getattr(models, name), source) for name, source in chosen.items()]
     return Configuration(
         config, tuple(settings), (*notes, *refused), file.queries, file.providers, file.neighborhood, file.artifacts,
-        file.find, models,
+        file.find, models, file.history,
     )  # fmt: skip
 
 
@@ -148,14 +150,17 @@ def _read_models(path: Path) -> ModelsConfig:
         ) from None
 
 
-def make_settings(config: IndexConfig, *, leave_out: str = "", words: bool = True) -> Settings:
+def make_settings(
+    config: IndexConfig, *, leave_out: str = "", words: bool = True, history_mb: int = HistoryConfig().max_mb
+) -> Settings:
     """`leave_out` is a directory of ours below the root that is not part of the code."""
     exclude = config.exclude
     if leave_out:
         escaped = re.sub(r"([\\*?\[\]!#])", r"\\\1", leave_out)
         exclude = (*exclude, f"/{escaped}/")
     return Settings(
-        config.include, exclude, config.max_file_bytes, config.max_files, config.jobs, config.memory_mb, words
+        config.include, exclude, config.max_file_bytes, config.max_files, config.jobs, config.memory_mb, words,
+        history_mb,
     )  # fmt: skip
 
 

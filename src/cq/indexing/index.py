@@ -19,6 +19,7 @@ if TYPE_CHECKING:
     from cq.indexing.refresh import Progress, Report, Settings
     from cq.indexing.resident import Resident
     from cq.model.config import Configuration
+    from cq.model.history import Revision
     from cq.providers.registry import Registry
     from cq.store.overflow import ArtifactStore
     from cq.store.read import Reader, Tree
@@ -39,7 +40,8 @@ class Policy(msgspec.Struct, frozen=True):
 
 
 class Index:
-    """Nothing is read or written before it is needed. Snapshots of it are for questions; see cq.snapshot."""
+    """Nothing is read or written before it is needed. Snapshots of it are for questions; see cq.snapshot. With a
+    `revision` it is of that instead of the work tree: it lies in the same place and shares what is equal."""
 
     def __init__(
         self,
@@ -48,8 +50,9 @@ class Index:
         *,
         on_progress: Callable[[Progress], None] | None = None,
         resident: Resident | None = None,
+        revision: Revision | None = None,
     ) -> None:
-        self.root, self.policy, self.resident = root, policy, resident
+        self.root, self.policy, self.resident, self.revision = root, policy, resident, revision
         self.on_progress = on_progress
         self.last: Report | None = None  # of the last refresh
         self.rebuilt = ""  # why the index was made anew meanwhile
@@ -62,7 +65,22 @@ class Index:
 
     def renew(self) -> Index:
         """Another of the same root and policy, that knows nothing yet."""
-        return Index(self.root, self.policy, resident=self.resident)
+        return Index(self.root, self.policy, resident=self.resident, revision=self.revision)
+
+    def at(self, ref: str) -> Index:
+        """That of a revision of the same repository, named as git names it, with or without `rev:` before it; `latest`
+        is the work tree. UsageError where there is none."""
+        from cq.indexing.revision import resolve_revision
+
+        revision = None if ref == "latest" else resolve_revision(self.root, ref.removeprefix("rev:"))
+        return Index(self.root, self.policy, on_progress=self.on_progress, resident=self.resident, revision=revision)
+
+    @property
+    def name(self) -> str:
+        """What the tree is called in the index."""
+        from cq.store.prefix import name_tree
+
+        return name_tree(self.root, self.revision)
 
     def close(self) -> None:
         self._closed = True
@@ -121,7 +139,8 @@ class Index:
         folder = self.place.file.parent
         inside = folder.relative_to(self.root).as_posix() if folder.is_relative_to(self.root) else ""
         words = self.config().find.profile != "vector_only"
-        return make_settings(self.config().index, leave_out=inside, words=words)
+        config = self.config()
+        return make_settings(config.index, leave_out=inside, words=words, history_mb=config.history.max_mb)
 
     @property
     def artifacts(self) -> ArtifactStore:
@@ -159,10 +178,10 @@ class Index:
 
         settings, started = self.settings, time.time_ns()
         report = refresh(
-            self.place.file, self.root, settings, full=full, wait=wait, verify=verify,
+            self.place.file, self.root, settings, full=full, wait=wait, verify=verify, revision=self.revision,
             on_progress=on_progress or self.on_progress,
         )  # fmt: skip
-        if not report.busy:
+        if not report.busy and self.revision is None:
             _touch(self._stamp_file(settings), started)
             if self.config().find.profile == "lexical_only":
                 from cq.indexing.embedding import drop_vectors
@@ -178,6 +197,9 @@ class Index:
         self.check_open()
         if not self.policy.auto_refresh:
             return "compared"
+        if self.revision is not None:
+            self.refresh(wait=True)
+            return "refreshed"
         if self.policy.max_stale > 0 and self._is_recent():
             return "recent"
         if self.resident is not None and self.resident.is_unchanged(self):
@@ -215,10 +237,11 @@ class Index:
 
         index = self.place.file
         try:
-            with open_reader(index, os.fspath(self.root), self.resident and self.resident.readers) as reader:
+            with open_reader(index, self.name, self.resident and self.resident.readers) as reader:
                 tree = reader.tree()
                 if tree is None or not tree.generation:
-                    raise StoreError(f"{self.root} is not indexed yet", hint="`cq index` does it")
+                    what = f"the revision {self.revision.ref}" if self.revision else f"{self.root}"
+                    raise StoreError(f"{what} is not indexed yet", hint="`cq index` does it")
                 yield reader, tree
         except database.DatabaseError as error:
             raise database.explain(error, index) from None

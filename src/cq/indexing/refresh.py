@@ -22,12 +22,15 @@ from cq.source.read import content_hash, read_source
 from cq.source.repository import find_top
 from cq.store import database, kept, trigrams
 from cq.store.head import BadHead, find_data, stamp
+from cq.store.prefix import is_revision, name_tree
 from cq.store.read import Reader, Tree, find_vectors
 from cq.store.write import Content, FileRow, SkipRow, Writer
 
 if TYPE_CHECKING:
     # Imported where a pool is made: an unchanged tree needs none.
     from concurrent.futures import Future
+
+    from cq.model.history import Revision
 
 BATCH_BYTES = 400_000
 COMMIT_BYTES = 48_000_000
@@ -41,7 +44,8 @@ RACY_NS = 100_000_000
 
 
 class Settings(msgspec.Struct, frozen=True):
-    """What decides which files are indexed and how. Jobs and memory decide only how fast."""
+    """What decides which files are indexed and how. Jobs and memory decide only how fast, the room
+    for history only for how long."""
 
     include: tuple[str, ...] = ()
     exclude: tuple[str, ...] = ()
@@ -50,6 +54,7 @@ class Settings(msgspec.Struct, frozen=True):
     jobs: int = 0  # 0: one per core
     memory_mb: int = 0  # 0: no limit beyond the batches
     words: bool = True  # whether chunks can be found by their words
+    history_mb: int = 512  # of what only revisions have; the oldest are forgotten beyond it
 
     def key(self) -> str:
         """Changes when the set of files could, or what is kept of them."""
@@ -81,7 +86,7 @@ class Report(msgspec.Struct, frozen=True):
     notes: tuple[str, ...] = ()
 
 
-class _Listed(msgspec.Struct, frozen=True):
+class Listed(msgspec.Struct, frozen=True):
     """The last listing, kept so that an unchanged tree costs only stats."""
 
     directories: dict[str, tuple[int, int]]  # these three as in Listing
@@ -93,20 +98,20 @@ class _Listed(msgspec.Struct, frozen=True):
     settled: bool
 
 
-class _Changes(msgspec.Struct, frozen=True):
+class Changes(msgspec.Struct, frozen=True):
     """What is to be read or forgotten; what is known is that of these paths, or of all."""
 
     todo: Sequence[FileEntry]
     known_files: dict[str, tuple[str, int, int]]
     known_skips: dict[str, tuple[Skip, int, int]]
-    listing: bytes  # a _Listed
+    listing: bytes  # a Listed
     notes: tuple[str, ...]
     drop: Sequence[str] = ()
     drop_skips: Sequence[str] = ()
     skips: Sequence[Skip] = ()  # that the listing decided on
 
 
-class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
+class Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
     """What a worker makes of one file."""
 
     skip: Skip | None = None
@@ -118,7 +123,7 @@ class _Read(msgspec.Struct, frozen=True, gc=False, array_like=True):
 
 
 _ENCODE = msgspec.msgpack.Encoder().encode
-_DECODE = msgspec.msgpack.Decoder(list[_Read]).decode
+_DECODE = msgspec.msgpack.Decoder(list[Read]).decode
 
 
 def refresh(
@@ -129,17 +134,18 @@ def refresh(
     full: bool = False,
     wait: bool = False,
     verify: bool = False,
+    revision: Revision | None = None,
     on_progress: Callable[[Progress], None] | None = None,
 ) -> Report:
-    """Brings the tree `root` in the index file up to date. Cheap when nothing changed; safe to kill at any point.
-    `verify` first compares every page of the index with its digest; else that is done where something points to
-    damage."""
+    """Brings the tree `root` in the index file up to date, or that of one of its revisions. Cheap when nothing changed;
+    safe to kill at any point. `verify` first compares every page of the index with its digest; else that is done where
+    something points to damage."""
     tell = on_progress or (lambda _: None)
     before = stamp(index)
     why = database.damage(index, root, producer(), words=settings.words, deep=verify, wait=wait and verify) or ""
     with collect_later():
         try:
-            return _refresh(index, root, settings, why, full, wait, tell)
+            return _refresh(index, root, settings, why, full, wait, tell, revision)
         except MemoryError:
             raise
         except Exception as error:
@@ -148,19 +154,27 @@ def refresh(
             why = (database.damage(index, root, deep=True, wait=True) or "") if asks else ""
             if not why and not (asks and stamp(index) != before):  # another process may have mended it first
                 raise
-            return _refresh(index, root, settings, why, full, wait, tell)
+            return _refresh(index, root, settings, why, full, wait, tell, revision)
 
 
 def _refresh(
-    index: Path, root: Path, settings: Settings, rebuilt: str, full: bool, wait: bool, tell: Callable[[Progress], None]
+    index: Path,
+    root: Path,
+    settings: Settings,
+    rebuilt: str,
+    full: bool,
+    wait: bool,
+    tell: Callable[[Progress], None],
+    revision: Revision | None,
 ) -> Report:
     tree, changes = None, None
+    name = name_tree(root, revision)
     try:
         if not rebuilt and not full:
             # No lock, no write where nothing at all changed.
             with (
                 contextlib.closing(database.connect(index)) as connection,
-                Reader(connection, os.fspath(root)) as reader,
+                Reader(connection, name) as reader,
             ):
                 tree = reader.tree()
                 changes = _look(reader, root, tree, settings)
@@ -172,7 +186,7 @@ def _refresh(
             tell(Progress("wait", 0, 0))
         with database.writer_lock(index, wait=wait) as had:
             if not had:
-                return Report(_generation(index, root), busy=True)
+                return Report(_generation(index, root, name), busy=True)
             # Another process may have done the work while we waited.
             if rebuilt:
                 rebuilt = database.damage(index, root, producer(), words=settings.words, locked=True, deep=True) or ""
@@ -186,7 +200,11 @@ def _refresh(
 
                 del link, prepare, read
                 reason = rebuilt if rebuilt != "missing" else ""
-                work = _Refresh(connection, index, root, settings, tell, reason)
+                if revision is not None:
+                    from cq.indexing.revision import refresh_revision
+
+                    return refresh_revision(connection, index, root, revision, settings, tell, reason)
+                work = TreeRefresh(connection, index, root, settings, tell, reason)
                 report = work.run(tree, changes)
                 if earlier is not None:
                     work.carry_vectors(earlier, sound=not rebuilt.startswith("damaged"))
@@ -208,23 +226,25 @@ def _find_earlier(index: Path) -> str:
     return ""
 
 
-def _generation(index: Path, root: Path) -> int:
+def _generation(index: Path, root: Path, name: str) -> int:
     if database.damage(index, root):
         return 0
     with contextlib.closing(database.connect(index)) as connection:
-        tree = Reader(connection, os.fspath(root)).tree()
+        tree = Reader(connection, name).tree()
         return tree.generation if tree else 0
 
 
-def _look(reader: Reader, root: Path, tree: Tree | None, settings: Settings) -> _Changes | None:
+def _look(reader: Reader, root: Path, tree: Tree | None, settings: Settings) -> Changes | None:
     """The files whose stat differs, by the names of the last listing; None when those must be listed again."""
     if tree is None or tree.config != settings.key() or not tree.generation:
         return None
-    listed = msgspec.msgpack.decode(tree.listing, type=_Listed)
+    if is_revision(tree.root):
+        return Changes([], {}, {}, tree.listing, ())  # nothing that is committed changes
+    listed = msgspec.msgpack.decode(tree.listing, type=Listed)
     if not _still_listed(root, listed):
         return None
     base = f"{root}/"
-    changes = _Changes([], {}, {}, tree.listing, listed.notes)
+    changes = Changes([], {}, {}, tree.listing, listed.notes)
     todo: list[FileEntry] = []
     for path, known in reader.stats(tree.id).items():
         os_path, size, written_ns = known
@@ -255,7 +275,7 @@ def _make_entry(path: str, os_path: str, status: os.stat_result) -> FileEntry:
     return FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns)
 
 
-def _still_listed(root: Path, listed: _Listed) -> bool:
+def _still_listed(root: Path, listed: Listed) -> bool:
     base = f"{root}/"
     if not listed.settled or find_top(os.fspath(root)) != listed.top:
         return False
@@ -275,7 +295,7 @@ def _is_text(name: str) -> bool:
     return name.isascii() or not any("\udc80" <= char <= "\udcff" for char in name)
 
 
-class _Refresh:
+class TreeRefresh:
     def __init__(
         self,
         connection: database.Connection,
@@ -284,18 +304,21 @@ class _Refresh:
         settings: Settings,
         tell: Callable[[Progress], None],
         rebuilt: str,
+        name: str = "",
     ) -> None:
+        """`name`: what the tree is called in the index, where it is not the root."""
         self.index, self.root, self.settings, self.tell, self.rebuilt = index, root, settings, tell, rebuilt
-        self.reader = Reader(connection, os.fspath(root))
+        self.name = name or os.fspath(root)
+        self.reader = Reader(connection, self.name)
         self.writer = Writer(connection)
 
-    def run(self, seen: Tree | None, changes: _Changes | None) -> Report:
+    def run(self, seen: Tree | None, changes: Changes | None) -> Report:
         """`changes` are those that a look at the tree `seen` found a moment ago."""
         now = time.time_ns()
         tree = self.reader.tree()
         if tree != seen:
             changes = _look(self.reader, self.root, tree, self.settings)
-        changes = changes or self._list(tree, now)
+        changes = changes or self.list_files(tree, now)
         known_files, known_skips = changes.known_files, changes.known_skips
         tree_id = tree.id if tree else 0
         rows, skip_rows, report = self._read_all(changes.todo, known_files, tree_id, now)
@@ -309,14 +332,15 @@ class _Refresh:
         new_skips = [
             row for row in skip_rows if row.skip.path not in known_skips or known_skips[row.skip.path][0] != row.skip
         ]
-        changed = bool(report.added or report.changed or drop or gone_skips or new_skips) or tree is None
+        changed = bool(report.added or report.changed or drop or gone_skips or new_skips)
+        changed = changed or tree is None or not tree.generation
         generation = tree.generation if tree else 0
         is_same = tree is not None and (tree.config, tree.listing) == (self.settings.key(), changes.listing)
         if rows or drop or skip_rows or gone_skips or not is_same:
             self.writer.begin()
             try:
                 before = self._find_before(tree_id, rows, drop) if tree else None
-                tree_id = self.writer.set_tree(os.fspath(self.root), self.settings.key())
+                tree_id = self.writer.set_tree(self.name, self.settings.key())
                 self.writer.update_files(
                     tree_id, put=rows, drop=drop, put_skips=skip_rows, drop_skips=gone_skips, listing=changes.listing,
                     changed=changed,
@@ -330,7 +354,7 @@ class _Refresh:
                     self.tell(Progress("link", len(rows), len(rows)))
                 self._forget_dead()
                 if tree is None:
-                    self._take_kept(tree_id)
+                    self.take_kept(tree_id)
                 self.writer.commit()
             except BaseException:
                 self.writer.rollback()
@@ -366,7 +390,7 @@ class _Refresh:
             return None
         return before
 
-    def _list(self, tree: Tree | None, now: int) -> _Changes:
+    def list_files(self, tree: Tree | None, now: int) -> Changes:
         self.tell(Progress("list", 0, 0))
         settings = self.settings
         known_files = self.reader.stats(tree.id) if tree else {}
@@ -380,7 +404,7 @@ class _Refresh:
         directories = {name: value for name, value in listing.directories.items() if _is_text(name)}
         watched = {name: value for name, value in listing.watched.items() if _is_text(name)}
         settled = max(stamps, default=0) < now - RACY_NS and len(stamps) == len(directories) + len(watched)
-        listed = _Listed(
+        listed = Listed(
             directories, watched, listing.top, listing.via, listing.notes, listing.truncated,
             settled and _is_text(listing.top),
         )  # fmt: skip
@@ -394,7 +418,7 @@ class _Refresh:
         drop = sorted(known_files.keys() - current)
         drop_skips = sorted(known_skips.keys() - current - {skip.path for skip in listing.skips})
         encoded = msgspec.msgpack.encode(listed)
-        return _Changes(todo, known_files, known_skips, encoded, listing.notes, drop, drop_skips, listing.skips)
+        return Changes(todo, known_files, known_skips, encoded, listing.notes, drop, drop_skips, listing.skips)
 
     def _read_all(
         self, todo: Sequence[FileEntry], known_files: dict[str, tuple[str, int, int]], tree_id: int, now: int
@@ -413,7 +437,7 @@ class _Refresh:
         self.tell(Progress("read", 0, len(todo), 0, total_bytes))
         self.writer.begin()
         try:
-            for entry, read in zip(todo, _read_files(self.root, todo, known, self.settings), strict=True):
+            for entry, read in zip(todo, self.read_files(todo, known), strict=True):
                 done += 1
                 done_bytes += entry.size
                 written_ns = entry.written_ns if entry.written_ns < now - RACY_NS else -1
@@ -454,7 +478,10 @@ class _Refresh:
             Report(0, counts["added"], counts["changed"], 0, counts["touched"], counts["parsed"], counts["reused"]),
         )
 
-    def _take_kept(self, tree: int) -> None:
+    def read_files(self, todo: Sequence[FileEntry], known: dict[tuple[str, str], int]) -> Iterator[Read]:
+        return read_files(self.root, todo, known, self.settings)
+
+    def take_kept(self, tree: int) -> None:
         """What others said about the files of a tree that is new to this index; it was said about the same texts."""
         paths = set(self.reader.all_paths(tree))
         kept.compact(self.index)
@@ -516,9 +543,9 @@ _root = Path()
 _max_bytes = 0
 
 
-def _read_files(
+def read_files(
     root: Path, todo: Sequence[FileEntry], known: dict[tuple[str, str], int], settings: Settings
-) -> Iterator[_Read]:
+) -> Iterator[Read]:
     """Results in the order of `todo`, whatever the number of workers."""
     given = known, root, settings.max_file_bytes
     _set_up(*given)
@@ -573,7 +600,7 @@ def _make_batches(todo: Sequence[FileEntry]) -> list[list[FileEntry]]:
     return batches
 
 
-def _read_batch(batch: list[FileEntry]) -> list[_Read]:
+def _read_batch(batch: list[FileEntry]) -> list[Read]:
     return [_read_one(entry) for entry in batch]
 
 
@@ -582,25 +609,25 @@ def _send_batch(batch: list[FileEntry]) -> bytes:
     return _ENCODE(_read_batch(batch))
 
 
-def _read_one(entry: FileEntry) -> _Read:
+def _read_one(entry: FileEntry) -> Read:
     from cq.indexing.prepare import prepare_content
     from cq.indexing.read import extract_source
 
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
-        return _Read(source)
+        return Read(source)
     text_hash = content_hash(source.text)
     content = None
     if _known.get((text_hash, source.language)) is None:
         content = prepare_content(source, extract_source(source), text_hash)
-    return _Read(None, text_hash, source.language, source.encoding, source.problems, content)
+    return Read(None, text_hash, source.language, source.encoding, source.problems, content)
 
 
-def _read_alone(batch: list[FileEntry]) -> list[_Read]:
+def _read_alone(batch: list[FileEntry]) -> list[Read]:
     """Each file in a process of its own; one that kills it is kept as text with a problem."""
     from concurrent.futures.process import BrokenProcessPool
 
-    results: list[_Read] = []
+    results: list[Read] = []
     for entry in batch:
         with make_pool(1, _set_up, _known, _root, _max_bytes) as pool:
             try:
@@ -610,17 +637,17 @@ def _read_alone(batch: list[FileEntry]) -> list[_Read]:
     return results
 
 
-def _read_text_only(entry: FileEntry) -> _Read:
+def _read_text_only(entry: FileEntry) -> Read:
     from cq.indexing.prepare import prepare_content
     from cq.syntax.chunks import build_chunks
 
     source = read_source(_root, entry, max_bytes=_max_bytes)
     if isinstance(source, Skip):
-        return _Read(source)
+        return Read(source)
     span = (0, len(source.text))
     problem = Problem("crash", "the parser crashed on this file; it is searched as text only", *span)
     facts = FileFacts(
         source.language, chunks=build_chunks(source.text, span, [], [], None, References()), problems=(problem,)
     )
     content = prepare_content(source, facts)
-    return _Read(None, content.hash, source.language, source.encoding, source.problems, content)
+    return Read(None, content.hash, source.language, source.encoding, source.problems, content)

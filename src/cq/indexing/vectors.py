@@ -83,15 +83,15 @@ def find_semantic(index: Index, reader: Reader, tree: Tree, *, background: bool)
     is told to make that."""
     key, config, place = index.name_state(tree), index.config(), index.place
     if config.find.profile == "lexical_only":
-        return Semantic("semantic: off, the profile is lexical_only", key=key, kept=index.kept)
+        return Semantic("ranked by words: the profile is lexical_only", key=key, kept=index.kept)
     embedder = get_embedder(config.models)
     coverage = _measure(index, reader, tree, embedder.identity)
     note = ""
     if coverage.missing and background and not place.temporary:
         why = enqueue_missing(index, tree)
-        note = f"semantic: building {coverage.percent} %" + (f" ({why})" if why else "")
+        note = f"ranked by words: the vectors are being made ({why or f'{coverage.percent} % are there'})"
     elif coverage.missing:
-        note = f"semantic: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
+        note = f"ranked by words: {coverage.percent} % of the vectors are there (`cq index --embed` makes the rest)"
     if coverage.missing and (failure := read_failure(place.file)):
         note += f"; the last attempt failed: {failure}"
     if coverage.others:

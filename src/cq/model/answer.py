@@ -34,6 +34,15 @@ class Truncation(msgspec.Struct, frozen=True):
     omitted: int
 
 
+class AsOf(msgspec.Struct, frozen=True):
+    """Which state of the repository an answer is about: what was asked for, the commit that this meant, and git's name
+    of the files below the root."""
+
+    ref: str
+    resolved: str
+    identity_hash: str
+
+
 class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     """`elapsed_ms` is of the whole process so far where a process answers one question, else of the question."""
 
@@ -43,6 +52,7 @@ class Run(msgspec.Struct, frozen=True, omit_defaults=True):
     elapsed_ms: float = 0.0
     stages_ms: dict[str, float] = {}
     root: str = ""  # on request only
+    as_of: AsOf | None = None  # of a revision
 
 
 class Target(msgspec.Struct, frozen=True, omit_defaults=True):

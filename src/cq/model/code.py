@@ -589,8 +589,9 @@ def label_items(name: str) -> str:
 # extends or implements, as a class by the name of its metaclass, as an impl of Rust by its type ("*" for any type) and
 # by its trait, as a macro by its name.
 EntryKind = Literal["definition", "heir", "instance", "impl of type", "impl of trait", "macro"]
-# For what documents are found by a name: they call it, they store to an attribute of that name, they enter it.
-NamedKind = Literal["called", "stored", EntryKind]
+# For what documents are found by a name: they call it, they store to an attribute of that name, they enter it, a class
+# has a method of that name.
+NamedKind = Literal["called", "stored", EntryKind, "method"]
 NAMED_KINDS: tuple[NamedKind, ...] = get_args(NamedKind)
 Named = tuple[str, NamedKind]  # with the name
 

@@ -71,6 +71,12 @@ class ArtifactsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     store: Literal["files", "sqlite"] = "files"
 
 
+class HistoryConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[history]`: revisions that were asked stay in the index while there is room."""
+
+    max_mb: Annotated[int, msgspec.Meta(ge=0, le=1_048_576)] = 512
+
+
 EXTRA_BACKENDS = ("usearch", "lancedb")  # vector indexes that are packages of their own
 _Share = Annotated[float, msgspec.Meta(ge=0, le=1)]
 _Address = Annotated[str, msgspec.Meta(max_length=500)]
@@ -126,6 +132,7 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     neighborhood: NeighborhoodConfig = NeighborhoodConfig()
     artifacts: ArtifactsConfig = ArtifactsConfig()
     find: FindConfig = FindConfig()
+    history: HistoryConfig = HistoryConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -148,6 +155,7 @@ class Configuration(msgspec.Struct, frozen=True):
     artifacts: ArtifactsConfig = ArtifactsConfig()
     find: FindConfig = FindConfig()
     models: ModelsConfig = ModelsConfig()
+    history: HistoryConfig = HistoryConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

@@ -87,6 +87,8 @@ class Node(msgspec.Struct, frozen=True, omit_defaults=True):
     members: tuple[str, ...] = ()
     value: str = ""  # of a constant: its type and what it is set to, as written
     uses: tuple[str, ...] = ()  # keys `file:name` of what it refers to otherwise than by a call
+    line: int = 0
+    same_as: int = 0  # the rank of a better result that has the same name and code, letter by letter
 
 
 class Pattern(msgspec.Struct, frozen=True, omit_defaults=True):

@@ -1,4 +1,4 @@
-"""What the newest commits of a repository touched."""
+"""What the commits of a repository touched, and what names one."""
 
 from __future__ import annotations
 
@@ -21,3 +21,12 @@ class Change(msgspec.Struct, frozen=True):
     gaps: tuple[int, ...] = ()  # lines behind which something is gone
     removed: tuple[bytes, ...] = ()  # the lines that are gone, together as they stood
     note: str = ""  # what keeps this from being all that git would say
+
+
+class Revision(msgspec.Struct, frozen=True):
+    """What a name meant when it was looked up. `tree` is git's name of what the root holds: equal where the contents of
+    two commits are."""
+
+    ref: str
+    commit: str
+    tree: str

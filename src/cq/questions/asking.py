@@ -10,6 +10,7 @@ import msgspec
 
 from cq import __version__
 from cq.indexing.pool import collect_later
+from cq.model.answer import AsOf
 from cq.questions.table import find_question
 from cq.snapshot.snapshot import open_snapshot
 
@@ -31,8 +32,13 @@ def answer_question(index: Index, options: msgspec.Struct | Sequence[Options]) -
 
         answer = ask_each(options, lambda each: answer_question(index, each))
     elapsed = round((time.perf_counter() - started) * 1000, 1)
-    run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed)
+    run = msgspec.structs.replace(answer.run, version=__version__, elapsed_ms=elapsed, as_of=_find_as_of(index))
     return msgspec.structs.replace(answer, run=run)
+
+
+def _find_as_of(index: Index) -> AsOf | None:
+    revision = index.revision
+    return None if revision is None else AsOf(revision.ref, revision.commit, revision.tree)
 
 
 def _answer(index: Index, options: msgspec.Struct) -> Answer:
@@ -41,7 +47,7 @@ def _answer(index: Index, options: msgspec.Struct) -> Answer:
     if first is not None:
         return first
     index.keep_fresh()
-    if question.wants_vectors(options):
+    if index.revision is None and question.wants_vectors(options):
         from cq.indexing.vectors import embed_few
 
         embed_few(index)

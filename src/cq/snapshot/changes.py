@@ -12,16 +12,18 @@ from cq.snapshot.relations import Relations
 from cq.snapshot.target import Definition
 
 if TYPE_CHECKING:
-    from pathlib import Path
+    from cq.snapshot.snapshot import Snapshot
 
 
-def find_changes(root: Path, since: str) -> dict[str, Change]:
-    """What differs from a revision, by path; UsageError where git cannot say."""
+def find_changes(snapshot: Snapshot, since: str) -> dict[str, Change]:
+    """What in the work tree differs from a revision, by path; UsageError where git cannot say."""
     from cq.source.checkout import GitError
     from cq.source.git import find_changes
 
+    if snapshot.index.revision is not None:
+        raise UsageError("--changed is about the work tree, --as-of about a revision", hint="give one or the other")
     try:
-        return find_changes(root, since)
+        return find_changes(snapshot.root, since)
     except GitError as error:
         hint = "it needs a git repository and a revision of it"
         raise UsageError(f"--changed {since}: {error}", hint=hint) from None

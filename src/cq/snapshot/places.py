@@ -11,10 +11,11 @@ from cq.model.errors import UsageError
 
 
 class Places:
-    """Reads the words of one question. `base` is the directory that they may count from beside the root."""
+    """Reads the words of one question. `base` is the directory that they may count from beside the root. A question
+    about another state than that `on_disk` may name what is gone."""
 
-    def __init__(self, root: Path, base: Path | None = None) -> None:
-        self._root, self._base = root, base
+    def __init__(self, root: Path, base: Path | None = None, *, on_disk: bool = True) -> None:
+        self._root, self._base, self._on_disk = root, base, on_disk
 
     def read(self, word: str, place: str, option: str) -> str:
         """As the index tells it; `""` for the root itself where a folder is asked for: it is no limit."""
@@ -41,7 +42,7 @@ class Places:
             raise UsageError(
                 f"{option} {name} lies outside the root", hint="give --root with a directory that holds it"
             )
-        if not chosen.exists():
+        if self._on_disk and not chosen.exists():
             raise UsageError(f"{option} {name} does not exist", hint="it counts from the working directory or the root")
         below = Path(os.path.normpath(chosen)).relative_to(root).as_posix()
         return "" if below == "." else below

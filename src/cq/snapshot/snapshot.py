@@ -100,9 +100,10 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True, eq=False):
         return Relations(self.indexed)
 
     def open_servers(self, *, on: bool = True) -> Servers:
-        """For one question; not `on`: the answers say that nobody was asked."""
+        """For one question; not `on`: the answers say that nobody was asked. A server knows the work tree only."""
         from cq.snapshot.servers import Servers
 
+        on = on and self.index.revision is None
         if on:
             from cq.providers.sessions import tell_changes
 
@@ -111,6 +112,8 @@ class Snapshot(msgspec.Struct, frozen=True, dict=True, eq=False):
 
     def has_warm_servers(self) -> bool:
         """Whether one runs already, so that asking it costs milliseconds."""
+        if self.index.revision is not None:
+            return False
         sessions = sys.modules.get("cq.providers.sessions")  # not loaded: none was started
         return sessions is not None and any(session.pid for session in sessions.find_sessions(self.root))
 

@@ -15,7 +15,9 @@ def find_status(index: Index, *, embeddings: bool = False) -> Status:
     check = index.keep_fresh()
     with open_snapshot(index) as snapshot:
         reader, tree, busy = snapshot.reader, snapshot.tree, snapshot.busy
-        if check == "compared" or (check == "refreshed" and busy):
+        if index.revision is not None:
+            freshness = Freshness(tree.generation, "refreshed", 0, 0, 0, False)
+        elif check == "compared" or (check == "refreshed" and busy):
             changes = find_changes(reader, tree, index.root, index.settings)
             freshness = Freshness(
                 tree.generation, "compared", changes.added, changes.changed, changes.removed, bool(changes), busy=busy
@@ -25,6 +27,8 @@ def find_status(index: Index, *, embeddings: bool = False) -> Status:
         else:
             freshness = Freshness(tree.generation, check, 0, 0, 0, False, busy=busy)
         status = read_status(reader, tree, index.place, freshness, list(snapshot.find_degraded()))
+        if revision := index.revision:
+            status = msgspec.structs.replace(status, root=f"{index.root} at {revision.ref} ({revision.commit[:12]})")
         if not embeddings:
             return status
         from cq.indexing.vectors import describe

@@ -121,9 +121,12 @@ _TRUE = ("true", "yes", "on", "1")
 _Entries = list[tuple[bytes, Tracked]]
 
 
-def open_checkout(directory: str) -> Checkout:
-    """Of a directory as it really is; GitError says why there is none to be had."""
+def open_checkout(directory: str, *, bare: bool = False) -> Checkout:
+    """Of a directory as it really is; GitError says why there is none to be had. With `bare` a repository without a
+    work tree will do."""
     if is_bare(directory):
+        if bare:
+            return Checkout(directory.rstrip("/"), directory, directory)
         raise GitError("the repository is bare")
     top = find_top(directory)
     found = find_common_dir(top) if top else None
@@ -136,7 +139,7 @@ def open_checkout(directory: str) -> Checkout:
     elsewhere = checkout.get("core.worktree")
     if elsewhere and real_path(os.path.join(checkout.git_dir, elsewhere)) != top:
         raise GitError("the repository's work tree lies elsewhere", checkout.watched)
-    if checkout.is_set("core.bare") and checkout.git_dir == checkout.common:
+    if not bare and checkout.is_set("core.bare") and checkout.git_dir == checkout.common:
         raise GitError("the repository is bare", checkout.watched)
     return checkout
 

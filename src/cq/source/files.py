@@ -11,7 +11,9 @@ import os
 import stat
 import unicodedata
 from bisect import bisect_left
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
+from functools import partial
+from operator import itemgetter
 from pathlib import Path
 from typing import NamedTuple
 
@@ -80,6 +82,21 @@ def find_files(
         raise SourceError(f"{root} is not a directory", hint="give the directory that holds the code")
     wanted, unwanted = parse_globs("include", include), parse_globs("exclude", exclude)
     return _Finder(base, wanted, unwanted, max_bytes, max_files).find()
+
+
+def find_stored_files(
+    stored: Mapping[str, Tracked],
+    read: Callable[[str], bytes],
+    *,
+    include: Sequence[str] = (),
+    exclude: Sequence[str] = (),
+    max_bytes: int = MAX_BYTES,
+    max_files: int = MAX_FILES,
+) -> Listing:
+    """What `find_files` would list in a fresh checkout of what git has stored, by path; `read` gives the text of a
+    path. The disk is not looked at."""
+    wanted, unwanted = parse_globs("include", include), parse_globs("exclude", exclude)
+    return _StoredFinder(stored, read, wanted, unwanted, max_bytes, max_files).find()
 
 
 def find_written(status: os.stat_result) -> int:
@@ -173,6 +190,9 @@ class PathFilter:
                     verdict = True
             self._folders[folder] = verdict
         return self._folders[folder]
+
+
+_Entry = tuple[str, str, Callable[[], os.stat_result]]  # a name, its kind and what the system says of it
 
 
 class _Directory:
@@ -326,20 +346,12 @@ class _Finder:
         stack = [self.root]
         while stack:
             directory = stack.pop()
-            where = f"{self.base}/{directory.os_path}"
             try:
-                # Taken before its names: what appears in between makes the next look list again.
-                written_ns = find_written(os.lstat(where))
-                with os.scandir(where) as found:
-                    entries = sorted(
-                        [(entry.name, _find_kind(entry), entry) for entry in found],
-                        key=lambda entry: entry[0],
-                    )
+                entries = self._scan(directory)
             except OSError as error:
                 self.directories[directory.os_path] = (-1, -1)
                 self.skips.append(Skip(directory.path.rstrip("/"), "unreadable", describe_error(error)))
                 continue
-            self.directories[directory.os_path] = (written_ns, _hash_names([entry[:2] for entry in entries]))
             names = {name for name, _, _ in entries}
             if directory is not self.root and "pyvenv.cfg" in names and not directory.skipped:
                 self._skip_directory(directory, "a virtual environment")
@@ -353,13 +365,23 @@ class _Finder:
                         below.append(child)
                 elif self._counts(directory, name):
                     try:
-                        status = entry.stat(follow_symlinks=False)
+                        status = entry()
                     except OSError as error:
                         if not is_missing(error):
                             self._skip(directory, name, "unreadable", describe_error(error))
                         continue
                     self._add_file(directory, name, status)
             stack.extend(reversed(below))
+
+    def _scan(self, directory: _Directory) -> list[_Entry]:
+        where = f"{self.base}/{directory.os_path}"
+        # Taken before its names: what appears in between makes the next look list again.
+        written_ns = find_written(os.lstat(where))
+        with os.scandir(where) as found:
+            entries = [(entry.name, _find_kind(entry), partial(entry.stat, follow_symlinks=False)) for entry in found]
+        entries.sort(key=itemgetter(0))
+        self.directories[directory.os_path] = (written_ns, _hash_names([entry[:2] for entry in entries]))
+        return entries
 
     def _counts(self, directory: _Directory, name: str) -> bool:
         """Whether git lists a file."""
@@ -445,8 +467,11 @@ class _Finder:
         for name in names:
             os_path = directory.os_path + name
             self._watch(f"{self.base}/{os_path}")
-            texts += self._take_text(f"{directory.path}{name}", read_bytes(self.base, os_path, _MAX_RULES_BYTES))
+            texts += self._take_text(f"{directory.path}{name}", self._read(os_path))
         return self._place(placed, directory.path or "./", texts, prefix, ignores_case)
+
+    def _read(self, os_path: str) -> bytes | Skip:
+        return read_bytes(self.base, os_path, _MAX_RULES_BYTES)
 
     def _take_text(self, shown: str, raw: bytes | Skip) -> list[str]:
         if isinstance(raw, bytes):
@@ -508,11 +533,97 @@ class _Finder:
                 os_path = directory.os_path + name
                 self.files.append(FileEntry(path, os_path, status.st_size, status.st_mtime_ns, status.st_ctime_ns))
         elif stat.S_ISLNK(status.st_mode):
-            self.skips.append(Skip(path, *classify_link(self.base, directory.os_path + name)))
+            self.skips.append(Skip(path, *self._classify_link(directory.os_path + name)))
         else:
             self.skips.append(Skip(path, "special", "neither a file nor a directory"))
+
+    def _classify_link(self, os_path: str) -> tuple[str, str]:
+        return classify_link(self.base, os_path)
 
     def _skip(self, directory: _Directory, name: str, reason: str, detail: str) -> None:
         path = directory.path + show_path(name)
         if self._wanted(directory, name, path):
             self.skips.append(Skip(path, reason, detail))
+
+
+class _StoredFinder(_Finder):
+    """Lists what git has stored: all of it is tracked, and only rules that git does not know leave something out."""
+
+    def __init__(
+        self,
+        stored: Mapping[str, Tracked],
+        read: Callable[[str], bytes],
+        include: Rules,
+        exclude: Rules,
+        max_bytes: int,
+        max_files: int,
+    ) -> None:
+        super().__init__("", include, exclude, max_bytes, max_files)
+        self.stored, self.read = stored, read
+        # By the path of each folder, with a slash at its end: its names.
+        self.folders: dict[str, dict[str, Tracked | None]] = {"": {}}
+        for path, tracked in stored.items():
+            folder, name = _split(path)
+            if folder not in self.folders:
+                self.folders[folder] = {}
+                self._add_above(folder)
+            self.folders[folder][name] = tracked
+
+    def _add_above(self, folder: str) -> None:
+        while folder:
+            above, name = _split(folder[:-1])
+            known = above in self.folders
+            self.folders.setdefault(above, {})[name] = None
+            if known:
+                return
+            folder = above
+
+    def find(self) -> Listing:
+        self.root.repository = _Repository(False, dict(self.stored), sorted(self.stored), 0, "")
+        self._walk()
+        if self.omitted:
+            self.notes.append(f"the first {self.max_files} files are taken, {self.omitted} more are left out")
+        files = self._unique(sorted(self.files, key=lambda entry: entry.path))
+        skips = sorted(set(self.skips), key=lambda skip: (skip.path, skip.reason, skip.detail))
+        return Listing(files, tuple(skips), "revision", tuple(dict.fromkeys(self.notes)), bool(self.omitted))
+
+    def _scan(self, directory: _Directory) -> list[_Entry]:
+        return [
+            (name, _FOLDER if tracked is None else _FILE, partial(_make_status, tracked))
+            for name, tracked in sorted(self.folders.get(directory.os_path, {}).items())
+            if tracked is None or tracked.mode != SUBMODULE
+        ]
+
+    def _add_rules(self, directory: _Directory, names: set[str]) -> None:
+        own = [name for name in _GIT_RULES if name in names]
+        directory.rules = self._read_rules(directory, directory.rules, own, len(directory.os_path))
+
+    def _read(self, os_path: str) -> bytes | Skip:
+        tracked = self.stored.get(os_path)
+        if tracked is None or stat.S_ISLNK(tracked.mode) or tracked.size > _MAX_RULES_BYTES:
+            return Skip(os_path, "too_large" if tracked and not stat.S_ISLNK(tracked.mode) else "link")
+        return self.read(os_path)
+
+    def _watch(self, path: str) -> None:
+        """Nothing that is stored changes."""
+
+    def _classify_link(self, os_path: str) -> tuple[str, str]:
+        target = os.fsdecode(self.read(os_path))
+        path = os.path.normpath(os.path.join(os.path.dirname(os_path), target)).replace(os.sep, "/")  # noqa: PTH118, PTH120
+        if os.path.isabs(target) or path == ".." or path.startswith("../"):  # noqa: PTH117
+            return "link_out", "its target lies outside the root"
+        if path == os_path or os_path.startswith(path + "/") or path == ".":
+            return "link_loop", "it leads to a directory it lies in" if path != os_path else "it leads to itself"
+        if path not in self.stored and path + "/" not in self.folders:
+            return "link_broken", "its target is missing"
+        return "link", f"the same as {show_path(path)}"
+
+
+def _split(path: str) -> tuple[str, str]:
+    above, slash, name = path.rpartition("/")
+    return above + slash, name
+
+
+def _make_status(tracked: Tracked | None) -> os.stat_result:
+    mode, size = (0, 0) if tracked is None else (tracked.mode, tracked.size)
+    return os.stat_result((mode, 0, 0, 0, 0, 0, size, 0, 0, 0), {"st_mtime_ns": 0, "st_ctime_ns": 0})

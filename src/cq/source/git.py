@@ -54,19 +54,13 @@ def find_changes(directory: str | os.PathLike[str], revision: str) -> dict[str, 
     """path below the directory -> what differs from a revision. Files that git does not know yet, or by another name,
     count as a whole. The CR at the ends of lines does not count where the revision has none: a checkout adds it."""
     base = real_path(os.fspath(directory))
-    if revision.startswith("-") or not revision:
-        raise GitError("that is no revision")
     checkout = open_checkout(base)
     before = base[len(checkout.top) + 1 :]
     before += "/" if before else ""
-    with _Git(checkout, base) as git:
-        if "@{" in revision:
-            git.copy_logs()
-        commit, status = git.run_any("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
-        if status:
-            raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet")
+    with Git(checkout, base) as git:
+        commit = git.find_commit(revision)
         old: dict[str, tuple[int, str]] = {}
-        listed = git.run("ls-tree", "-r", "-z", "--full-tree", "--", commit.decode().strip(), *filter(None, [before]))
+        listed = git.run("ls-tree", "-r", "-z", "--full-tree", "--", commit, *filter(None, [before]))
         for record in os.fsdecode(listed).split("\0")[:-1]:
             head, _, path = record.partition("\t")
             mode, _, name = head.split(" ")
@@ -104,7 +98,7 @@ def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[st
     base = real_path(os.fspath(directory))
     checkout = open_checkout(base)
     before = base[len(checkout.top) + 1 :]
-    with _Git(checkout, base) as git:
+    with Git(checkout, base) as git:
         output = git.run(
             "log", f"--max-count={limit}", "--no-merges", "--name-only", "--no-renames", "--format=%x01",
             "--no-ext-diff", "--no-textconv", "--no-color", *([f"--relative={before}/"] if before else []),
@@ -126,7 +120,7 @@ class _Old(NamedTuple):
 
 
 class _Comparison:
-    def __init__(self, git: _Git, checkout: Checkout, base: str, before: str, old: dict[str, tuple[int, str]]) -> None:
+    def __init__(self, git: Git, checkout: Checkout, base: str, before: str, old: dict[str, tuple[int, str]]) -> None:
         self.git, self.checkout, self.base, self.before, self.old = git, checkout, base, before, old
         self.index = checkout.read_index()
         self.sparse = tuple(path for path, tracked in self.index.items() if tracked.mode == DIRECTORY)
@@ -134,7 +128,7 @@ class _Comparison:
             self.written_ns = os.stat(f"{checkout.git_dir}/index").st_mtime_ns
         except OSError:
             self.written_ns = 0
-        self.attributes = _Attributes(checkout)
+        self.attributes = Attributes(checkout)
         self.found: dict[str, Change] = {}
 
     def run(self) -> dict[str, Change]:
@@ -277,7 +271,7 @@ def _points_to(old: bytes, text: bytes) -> bool:
     return pointer is not None and hashlib.sha256(text).hexdigest().encode() == pointer[1]
 
 
-class _Attributes:
+class Attributes:
     """What .gitattributes says of a path about how its text is stored."""
 
     _KNOWN = ("filter", "working-tree-encoding", "ident")
@@ -337,7 +331,7 @@ def _read_text(path: str, most: int = _MAX_BLOB) -> bytes:
 # -- running -------------------------------------------------------------------------------------------
 
 
-class _Git:
+class Git:
     """git over the objects of a repository, in a directory of ours that holds its references and nothing else of it."""
 
     def __init__(self, checkout: Checkout, base: str) -> None:
@@ -431,6 +425,17 @@ class _Git:
         if not in_time:
             raise GitLimitError(f"git gave no answer in {TIMEOUT} s")
         return b"".join(pieces), process.returncode
+
+    def find_commit(self, revision: str) -> str:
+        """The name of a commit; GitError where there is none of that name."""
+        if revision.startswith("-") or not revision:
+            raise GitError("that is no revision")
+        if "@{" in revision:
+            self.copy_logs()
+        commit, status = self.run_any("rev-parse", "--verify", "--quiet", "--end-of-options", f"{revision}^{{commit}}")
+        if status:
+            raise GitError("there is no such commit" if revision != "HEAD" else "nothing is committed yet")
+        return commit.decode().strip()
 
     def measure(self, hashes: list[str]) -> list[int]:
         """The sizes of objects; -1 of those that are not here."""

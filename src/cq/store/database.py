@@ -17,7 +17,7 @@ from cq.store.head import PAGE, BadHead, Head, Stamp, find_data, find_fault, fin
 from cq.store.lock import DRAFT, remove_file, take_lock
 from cq.store.prefix import name_file
 
-SCHEMA = 14
+SCHEMA = 15
 Connection = sqlite3.Connection
 DatabaseError = sqlite3.DatabaseError
 BUSY_MS = 10_000

@@ -4,8 +4,12 @@ from __future__ import annotations
 
 import os
 import sqlite3
+from typing import TYPE_CHECKING
 
 from cq.opening import read_file
+
+if TYPE_CHECKING:
+    from cq.model.history import Revision
 
 _LAST = "\U0010ffff"
 
@@ -50,6 +54,19 @@ def complete_at(index: str, root: str, prefix: str, limit: int) -> tuple[tuple[s
 def tree_key(root: str) -> str:
     """The root as it is stored: a name that is no UTF-8 in escapes."""
     return root.encode("utf-8", "surrogateescape").decode("utf-8", "backslashreplace")
+
+
+_REVISION = "revision:"
+
+
+def name_tree(root: str | os.PathLike[str], revision: Revision | None = None) -> str:
+    """What the tree of a root, or of a revision below it, is called: no root begins like a revision. Two commits with
+    the same files are one tree."""
+    return os.fspath(root) if revision is None else f"{_REVISION}{revision.tree}"
+
+
+def is_revision(name: str) -> bool:
+    return name.startswith(_REVISION)
 
 
 def name_file(path: str) -> bytes:

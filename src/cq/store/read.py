@@ -158,6 +158,38 @@ class Reader:
         ).fetchone()
         return Tree(*row, partial=self._find_partial(row[0])) if row else None
 
+    def find_revisions(self, config: str, limit: int) -> list[tuple[int, str, bytes]]:
+        """(tree, name, blobs) of the newest revisions that were indexed whole with these settings."""
+        rows = self._db.execute(
+            "SELECT id, root, blobs FROM tree WHERE blobs IS NOT NULL AND generation>0 AND config=?"
+            " ORDER BY id DESC LIMIT ?",
+            (config, limit),
+        )
+        return rows.fetchall()
+
+    def list_revisions(self) -> list[str]:
+        """The names of all that were begun, the oldest first."""
+        return [name for (name,) in self._db.execute("SELECT root FROM tree WHERE blobs IS NOT NULL ORDER BY id")]
+
+    def measure_revisions(self) -> int:
+        """About how many bytes are there for revisions alone: texts and facts that no work tree has, and links."""
+        parts = " + ".join(f"length({part})" for part in ("text", *PARTS))
+        of = "SELECT content FROM file f JOIN tree t ON t.id=f.tree WHERE t.blobs IS"
+        facts = f"SELECT total({parts}) FROM content WHERE id IN ({of} NOT NULL) AND id NOT IN ({of} NULL)"
+        of = "SELECT link FROM linked d JOIN tree t ON t.id=d.tree WHERE t.blobs IS"
+        links = (
+            "SELECT total(length(links) + length(keys) + length(homes) + length(targets)) FROM link"
+            f" WHERE id IN ({of} NOT NULL) AND id NOT IN ({of} NULL)"
+        )
+        return int(sum(self._db.execute(sql).fetchone()[0] for sql in (facts, links)))
+
+    def find_tree(self, root: str) -> int:
+        """The number of another tree of this index, 0 where there is none that is whole."""
+        row = self._db.execute(
+            "SELECT id FROM tree WHERE root=? AND generation>0", (prefix_of.tree_key(root),)
+        ).fetchone()
+        return row[0] if row else 0
+
     def _find_partial(self, tree: int) -> dict[str, tuple[Problem, ...]]:
         rows = self._db.execute(
             "SELECT f.path, p.problems FROM partial p CROSS JOIN file f ON f.content=p.content AND f.tree=?"
@@ -379,7 +411,9 @@ class Reader:
 
     def own_links(self, tree: int, path: str) -> list[Links | None]:
         """As our own resolution left them, whatever others say."""
-        row = self._db.execute("SELECT links FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        row = self._db.execute(
+            "SELECT l.links FROM linked d JOIN link l ON l.id=d.link WHERE d.tree=? AND d.path=?", (tree, path)
+        ).fetchone()
         return self._decode("links", row[0], decode_links) if row else []
 
     def evaluate(self, tree: int, path: str) -> list[tuple[Links, tuple[Conflict, ...]] | None]:
@@ -450,7 +484,7 @@ class Reader:
         ).fetchall()
 
     def linked_paths(self, tree: int) -> list[str]:
-        return [row[0] for row in self._db.execute("SELECT path FROM link WHERE tree=? ORDER BY path", (tree,))]
+        return [row[0] for row in self._db.execute("SELECT path FROM linked WHERE tree=? ORDER BY path", (tree,))]
 
     def mistakes(self, tree: int) -> dict[str, list[Mistake]]:
         """What the links of files lack through mistakes of ours; by path. Under "" those that made a refresh link all,
@@ -473,14 +507,19 @@ class Reader:
 
     def homes(self, tree: int, path: str) -> dict[int, list[int]]:
         """What each part of a file's code depends on; see cq.graph.unit.Unit.home."""
-        row = self._db.execute("SELECT keys, homes FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+        row = self._db.execute(
+            "SELECT l.keys, l.homes FROM linked d JOIN link l ON l.id=d.link WHERE d.tree=? AND d.path=?", (tree, path)
+        ).fetchone()
         return decode_homes(*row) if row else {}
 
     def find_dependents(self, tree: int, keys: set[int]) -> dict[str, set[int]]:
         """The files whose links depend on some of these parts of others, with those; by path."""
         wanted = sorted(keys)
         found: dict[str, set[int]] = {}
-        for path, blob in self._db.execute("SELECT path, keys FROM link WHERE tree=? ORDER BY path", (tree,)):
+        rows = self._db.execute(
+            "SELECT d.path, l.keys FROM linked d JOIN link l ON l.id=d.link WHERE d.tree=? ORDER BY d.path", (tree,)
+        )
+        for path, blob in rows:
             known = memoryview(blob).cast("Q")
             last = len(known) - 1
             if len(wanted) > _FEW_KEYS or not blob:
@@ -495,8 +534,8 @@ class Reader:
         """(path, calls) of the files that refer to what the key stands for; by path."""
         # CROSS: the few rows of the key first. Left to itself SQLite walks every file, to have them in order.
         rows = self._db.execute(
-            "SELECT l.path, t.calls FROM target t CROSS JOIN link l ON l.id=t.link AND l.tree=?"
-            " WHERE t.key=? ORDER BY l.path",
+            "SELECT d.path, t.calls FROM target t CROSS JOIN linked d ON d.link=t.link AND d.tree=?"
+            " WHERE t.key=? ORDER BY d.path",
             (tree, key),
         ).fetchall()
         if self.has_evidence(tree):
@@ -510,7 +549,7 @@ class Reader:
         return list(found.items())
 
     def has_referrers(self, tree: int, key: int) -> bool:
-        sql = "SELECT 1 FROM target t CROSS JOIN link l ON l.id=t.link AND l.tree=? WHERE t.key=? LIMIT 1"
+        sql = "SELECT 1 FROM target t CROSS JOIN linked d ON d.link=t.link AND d.tree=? WHERE t.key=? LIMIT 1"
         return self._db.execute(sql, (tree, key)).fetchone() is not None
 
     def find_methods(self, tree: int, name: str) -> list[tuple[str, int, str, tuple[Parameter, ...]]]:

@@ -1,6 +1,6 @@
 -- One file per repository. `content` is what text says, whatever its path; `file` says which text lies
--- where in which tree (a worktree or another root of the same repository). A format change bumps SCHEMA
--- in database.py and rebuilds; there are no migrations.
+-- where in which tree (a worktree, another root of the same repository, or a revision of it). A format change bumps
+-- SCHEMA in database.py and rebuilds; there are no migrations.
 
 CREATE TABLE meta (key TEXT PRIMARY KEY, value TEXT NOT NULL) WITHOUT ROWID;
 
@@ -9,7 +9,8 @@ CREATE TABLE tree (
     root TEXT NOT NULL UNIQUE,
     generation INTEGER NOT NULL,   -- rises with every committed change of what is known of this tree
     config TEXT NOT NULL,          -- hash of the settings that decide which files belong to it
-    listing BLOB NOT NULL          -- directories, watched files and notes of the last full listing
+    listing BLOB NOT NULL,         -- directories, watched files and notes of the last full listing
+    blobs BLOB                     -- of a revision: zstd of msgpack, path -> the name that git gives its text
 );
 
 CREATE TABLE file (
@@ -88,17 +89,22 @@ CREATE TABLE method (
     PRIMARY KEY (name, content)
 ) WITHOUT ROWID;
 
--- What the code of a file means in its tree. Written with the files, in the same transaction.
+-- What the code of a file means. Written with the files, in the same transaction. Trees in which it means the same
+-- share the row.
 CREATE TABLE link (
     id INTEGER PRIMARY KEY,
-    tree INTEGER NOT NULL,
-    path TEXT NOT NULL,
     links BLOB NOT NULL,           -- Links of every document
     keys BLOB NOT NULL,            -- uint64 each, ascending: what they depend on in this and other files
     homes BLOB NOT NULL,           -- msgpack in zstd: of every function, and of the rest, which of these keys (uint32 each)
-    targets BLOB NOT NULL,         -- int64 each: its rows in `target`
-    UNIQUE (tree, path)
+    targets BLOB NOT NULL          -- int64 each: its rows in `target`
 );
+CREATE TABLE linked (
+    tree INTEGER NOT NULL,
+    path TEXT NOT NULL,
+    link INTEGER NOT NULL,
+    PRIMARY KEY (tree, path)
+) WITHOUT ROWID;
+CREATE INDEX linked_link ON linked (link);
 -- Which files refer to a definition, and by which calls (uint32 each: document << 24 | number).
 CREATE TABLE target (
     key INTEGER NOT NULL,

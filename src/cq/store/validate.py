@@ -559,7 +559,9 @@ def load_symbol_table(reader: Reader, content: int) -> list[tuple[int, int, str,
 
 def load_links(reader: Reader, tree: int, path: str) -> tuple[list[Links | None], set[int]] | None:
     """What a file's code means, and under which keys others find it; None for a file that was not linked."""
-    row = reader._db.execute("SELECT id, targets FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
+    row = reader._db.execute(
+        "SELECT l.id, l.targets FROM linked d JOIN link l ON l.id=d.link WHERE d.tree=? AND d.path=?", (tree, path)
+    ).fetchone()
     if row is None:
         return None
     # The table has no index by file; every row of it that should be there is looked up.

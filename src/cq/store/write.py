@@ -5,6 +5,7 @@ from __future__ import annotations
 import sqlite3
 from array import array
 from collections.abc import Iterable, Sequence
+from functools import cached_property
 
 import msgspec
 
@@ -170,6 +171,34 @@ class Writer:
         )
         return self._db.execute("SELECT id FROM tree WHERE root=?", (root,)).fetchone()[0]
 
+    def begin_tree(self, root: str, config: str, blobs: bytes, base: int) -> int:
+        """A tree that begins as another one is, 0 for none: its files, and what they mean there. Inside a transaction;
+        nobody takes it for whole before `update_files`. What was begun before under this name is forgotten."""
+        self.drop_tree(root)
+        tree = self.set_tree(root, config)
+        self._db.execute("UPDATE tree SET blobs=? WHERE id=?", (blobs, tree))
+        if base:
+            self._db.execute(
+                "INSERT INTO file SELECT ?, path, os_path, content, size, 0, encoding, problems FROM file WHERE tree=?",
+                (tree, base),
+            )
+            self._db.execute(
+                "INSERT INTO skip SELECT ?, path, reason, detail, size, 0 FROM skip WHERE tree=?", (tree, base)
+            )
+            self._db.execute("INSERT INTO linked SELECT ?, path, link FROM linked WHERE tree=?", (tree, base))
+            self._db.execute("INSERT INTO mistake SELECT ?, path, mistakes FROM mistake WHERE tree=?", (tree, base))
+        return tree
+
+    def drop_tree(self, root: str) -> None:
+        """Forgets a tree with all that is known of its files; their contents may be another's."""
+        row = self._db.execute("SELECT id FROM tree WHERE root=?", (tree_key(root),)).fetchone()
+        if row is None:
+            return
+        self.drop_all_links(row[0])
+        for table in ("file", "skip", "mistake", "evidence", "asked", "vector"):
+            self._db.execute(f"DELETE FROM {table} WHERE tree=?", row)
+        self._db.execute("DELETE FROM tree WHERE id=?", row)
+
     def update_files(
         self,
         tree: int,
@@ -206,35 +235,62 @@ class Writer:
         """Inside a transaction, behind update_files. What a file meant before is forgotten."""
         for row in rows:
             self.drop_links(tree, [row.path])
-            targets = array("q", [key for key, _ in row.targets]).tobytes()
-            number = self._db.execute(
-                "INSERT INTO link (tree, path, links, keys, homes, targets) VALUES (?,?,?,?,?,?)",
-                (tree, row.path, row.links, row.keys, row.homes, targets),
-            ).lastrowid
-            self._db.executemany(
-                "INSERT INTO target VALUES (?,?,?)", [(key, number, calls) for key, calls in row.targets]
+            self._db.execute(
+                "INSERT INTO linked VALUES (?,?,?)", (tree, row.path, self._find_link(row) or self._add_link(row))
             )
             if row.mistakes:
                 self.put_mistakes(tree, row.path, row.mistakes)
+
+    def _find_link(self, row: LinkRow) -> int | None:
+        """The row of another tree that says the same of a file at this path."""
+        if not self._is_shared:
+            return None
+        found = self._db.execute(
+            "SELECT l.id FROM tree t CROSS JOIN linked d ON d.tree=t.id AND d.path=? JOIN link l ON l.id=d.link"
+            " WHERE l.links=? AND l.keys=? AND l.homes=? AND l.targets=? LIMIT 1",
+            (row.path, row.links, row.keys, row.homes, _pack_targets(row)),
+        ).fetchone()
+        return found[0] if found else None
+
+    @cached_property
+    def _is_shared(self) -> bool:
+        """Whether there is another tree that could mean the same."""
+        return self._value("SELECT count(*) FROM tree") > 1
+
+    def _add_link(self, row: LinkRow) -> int:
+        number = self._db.execute(
+            "INSERT INTO link (links, keys, homes, targets) VALUES (?,?,?,?)",
+            (row.links, row.keys, row.homes, _pack_targets(row)),
+        ).lastrowid
+        assert number is not None
+        self._db.executemany("INSERT INTO target VALUES (?,?,?)", [(key, number, calls) for key, calls in row.targets])
+        return number
 
     def put_mistakes(self, tree: int, path: str, mistakes: Sequence[Mistake]) -> None:
         self._db.execute("INSERT OR REPLACE INTO mistake VALUES (?,?,?)", (tree, path, _ENCODE(mistakes)))
 
     def drop_all_links(self, tree: int) -> None:
-        self._db.execute("DELETE FROM target WHERE link IN (SELECT id FROM link WHERE tree=?)", (tree,))
-        self._db.execute("DELETE FROM link WHERE tree=?", (tree,))
+        self._db.execute("DELETE FROM linked WHERE tree=?", (tree,))
+        self._db.execute("DELETE FROM target WHERE link NOT IN (SELECT link FROM linked)")
+        self._db.execute("DELETE FROM link WHERE id NOT IN (SELECT link FROM linked)")
         self._db.execute("DELETE FROM mistake WHERE tree=? AND path<>''", (tree,))
 
     def drop_links(self, tree: int, paths: Iterable[str]) -> None:
         for path in paths:
-            found = self._db.execute("SELECT id, targets FROM link WHERE tree=? AND path=?", (tree, path)).fetchone()
-            if found is not None:
-                number, targets = found
+            found = self._db.execute(
+                "SELECT l.id, l.targets FROM linked d JOIN link l ON l.id=d.link WHERE d.tree=? AND d.path=?",
+                (tree, path),
+            ).fetchone()
+            if found is None:
+                continue
+            number, targets = found
+            self._db.execute("DELETE FROM linked WHERE tree=? AND path=?", (tree, path))
+            self._db.execute("DELETE FROM mistake WHERE tree=? AND path=?", (tree, path))
+            if self._db.execute("SELECT 1 FROM linked WHERE link=?", (number,)).fetchone() is None:
                 self._db.executemany(
                     "DELETE FROM target WHERE key=? AND link=?", [(key, number) for key in array("q", targets)]
                 )
                 self._db.execute("DELETE FROM link WHERE id=?", (number,))
-                self._db.execute("DELETE FROM mistake WHERE tree=? AND path=?", (tree, path))
 
     def put_evidence(
         self, tree: int, path: str, source: str, version: str, text_hash: str, rows: Iterable[EvidenceRow]
@@ -283,3 +339,7 @@ class Writer:
     def shrink(self) -> None:
         """Lets go of pages that were read: processes that are forked would begin with them."""
         self._db.execute("PRAGMA shrink_memory")
+
+
+def _pack_targets(row: LinkRow) -> bytes:
+    return array("q", [key for key, _ in row.targets]).tobytes()

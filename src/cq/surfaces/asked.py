@@ -39,7 +39,7 @@ def answer(text: bytes) -> int:
     args = Namespace(
         root=asked.root, index_dir=None, no_refresh=not asked.refresh, max_stale=0.0, disk_seconds=asked.disk_seconds,
         trust=False, format=asked.format, progress="json", measure="text", config=False, explain=False,
-        stop_on_error=False,
+        stop_on_error=False, as_of=_take_revision(asked),
     )  # fmt: skip
     if asked.question not in QUESTIONS:
         return find_command("status").run(args)
@@ -53,14 +53,23 @@ def read_options(asked: Asked, root: Path, own: dict[str, Any]) -> list[Options]
 
     kind = QUESTIONS[asked.question].load_options()
     form = make_form(asked.question, kind)
-    places, lines = Places(root, root), asked.format == "plain"
+    places, lines = Places(root, root, on_disk=_take_revision(asked) is None), asked.format == "plain"
+    given = {name: value for name, value in asked.options.items() if name != "as_of"}
     try:
-        every = [msgspec.convert(each, form) for each in spread(kind, asked.options)]
+        every = [msgspec.convert(each, form) for each in spread(kind, given)]
     except msgspec.ValidationError as error:
         raise _explain(str(error), asked.question, kind, form) from None
     names = {field.name: field.encode_name for field in msgspec.structs.fields(form)}
-    words = [{key: getattr(given, name) for name, key in names.items()} for given in every]
+    words = [{key: getattr(each, name) for name, key in names.items()} for each in every]
     return [read_form(kind, each, places, lines=lines, measure="text", own=own) for each in words]
+
+
+def _take_revision(asked: Asked) -> str | None:
+    """The state of the repository that is asked. No other tree can be named here: that would lead out of the root."""
+    as_of = asked.options.get("as_of")
+    if as_of is not None and (not isinstance(as_of, str) or as_of.startswith("path:")):
+        raise UsageError("as_of is no revision", hint="give a commit, branch or tag: HEAD~3, main, v1.2")
+    return as_of
 
 
 def _explain(message: str, question: str, kind: type[Options], form: type[msgspec.Struct]) -> UsageError:

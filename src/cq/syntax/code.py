@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, TypeVar
 
 import msgspec
 
-from cq.language import describe
+from cq.language import Description, describe
 from cq.model.code import (
     HOLDERS,
     BaseForm,
@@ -117,14 +117,14 @@ class CodeDraft:
         sites: tuple[Site, ...],
         public: tuple[str, ...] | None,
     ) -> Code:
-        is_sealed = describe(language.id).has_sealed_functions
-        definitions = self._definitions(drafts, scopes, is_sealed)
+        about = describe(language.id)
+        definitions = self._definitions(drafts, scopes, about)
         # A block that is a symbol but no definition is no scope either: `declare global { … }`, `extern "C" { … }`.
         known = {definition.symbol for definition in definitions}
         lifted = scopes.find_unknown(known, [definition.scope for definition in definitions], drafts)
         if lifted:
             scopes = scopes.lift(lifted)
-            definitions = [_lift(row, lifted) for row in self._definitions(drafts, scopes, is_sealed)]
+            definitions = [_lift(row, lifted) for row in self._definitions(drafts, scopes, about)]
             sites = tuple(_lift(site, lifted) for site in sites)
         foreign = self._foreign(scopes)
         blocks = Blocks(language, text, root)
@@ -187,7 +187,7 @@ class CodeDraft:
 
         return replace_values(code, settle)
 
-    def _definitions(self, drafts: Sequence[Draft], scopes: DraftScopes, is_sealed: bool) -> list[Definition]:
+    def _definitions(self, drafts: Sequence[Draft], scopes: DraftScopes, about: Description) -> list[Definition]:
         by_start: dict[int, tuple[int, Draft]] = {}
         for number, draft in enumerate(drafts):
             if draft.head in self.definitions and (draft.body_start >= 0 or draft.head not in by_start):
@@ -195,7 +195,7 @@ class CodeDraft:
         named = {
             draft.body_start: number
             for number, draft in enumerate(drafts)
-            if (draft.kind == "function" if is_sealed else draft.scope_start >= 0)
+            if (draft.kind == "function" if about.has_sealed_functions else draft.scope_start >= 0)
         }
         returns, yields = self._by_scope(self.returns, scopes), self._by_scope(self.yields, scopes)
         starts = sorted(by_start.keys() | self.lambdas.keys())
@@ -208,6 +208,12 @@ class CodeDraft:
         }
         owners = scopes.find([start - (start in opened) for start in starts])
         decorators = sorted(self.decorators, key=_first)
+        guard = about.type_guard
+        promised = [
+            (branch[0], branch[1])
+            for branch in self.branches
+            if guard and isinstance(branch[3], str) and branch[3].rpartition(".")[2] == guard
+        ]
         found: list[Definition] = []
         at = 0
         for start, scope in zip(starts, owners, strict=True):
@@ -226,6 +232,8 @@ class CodeDraft:
                     modifiers += ("accessor",)
                 if number in yields:
                     modifiers += ("generator",)
+                if any(guarded <= start < end for guarded, end in promised):
+                    modifiers += ("promised",)
                 found.append(
                     Definition(
                         kind, draft.name, number, scope, start, parameters, kind_of_value,

@@ -12,7 +12,7 @@ from typing import NamedTuple
 from msgspec.structs import replace
 
 from cq.graph.engine.digest import Digests, Said, digest
-from cq.graph.engine.tables import BOUND, TABLES, CallAt, Contents, Item, list_named, named_key
+from cq.graph.engine.tables import TABLES, CallAt, Contents, Item, list_named, named_key
 from cq.graph.scopes import ROOT, Star
 from cq.graph.unit import Unit, find_handed
 from cq.language import describe
@@ -180,13 +180,13 @@ class _RowReader:
         self.named: dict[int, Named] = {}
         self.left_out: set[int] = set()  # symbols of functions that are not read, and of all in them
 
-    def read_bound(self, inner: set[int]) -> dict[tuple[int, str], int]:
+    def read_bound(self, inner: set[int]) -> dict[tuple[str, str], int]:
         """Scope and name -> what is bound to it outside of functions."""
         self.digests.read_sites(inner)
-        found: dict[tuple[int, str], list[Said]] = {}
+        found: dict[tuple[str, str], list[Said]] = {}
         for bind in self.unit.code.binds:
             if bind.scope not in inner:
-                key = BOUND.key(self.unit, (bind.scope, bind.name)), bind.name
+                key = self.unit.qualified_names.get(bind.scope, ""), bind.name
                 found.setdefault(key, []).append(self.digests.say(bind))
         return {key: digest(said) for key, said in found.items()}
 

@@ -4,11 +4,11 @@ compared."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator
 from functools import partial
 from typing import Generic, NamedTuple, Protocol, TypeVar
 
-from cq.graph.scopes import Star
+from cq.graph.scopes import ROOT, Star
 from cq.graph.unit import Unit, part_key
 from cq.model.code import Bind, Definition, Named, NamedKind, Store, Text
 
@@ -69,7 +69,9 @@ def _spell(unit: Unit, arg: Arg) -> tuple[str, ...]:
         case Text():
             return (arg.value,)
         case (scope, name):
-            return unit.qualified_names.get(scope, ""), name
+            # Who asks for a member asks the same of every class of a line, and of all classes below: the classes of a
+            # document answer as one.
+            return "" if scope == ROOT else "member", name
 
 
 def named_key(name: str, kind: NamedKind) -> int:
@@ -87,9 +89,10 @@ def _list_bound(unit: Unit) -> Iterable[tuple[int, str]]:
     return found
 
 
-def _read_bound(unit: Unit, arg: tuple[int, str]) -> tuple[Sequence[Bind], Sequence[Store]]:
+def _read_bound(unit: Unit, arg: tuple[int, str]) -> list[Item]:
     scope, name = arg
-    return unit.scopes.get(scope, {}).get(name, ()), unit.own_stores(scope).get(name, ())
+    found = *unit.scopes.get(scope, {}).get(name, ()), *unit.own_stores(scope).get(name, ())
+    return [unit.qualified_names.get(scope, ""), *found] if found else []
 
 
 def _list_classes(unit: Unit) -> list[int]:
@@ -113,7 +116,7 @@ CONTENTS = Table(
     "contents", lambda unit: unit.by_symbol, lambda unit, symbol: unit.by_symbol[symbol], lambda row: [Contents(row)]
 )
 # What a scope binds to a name; of a class also what its methods store under it.
-BOUND = Table("bound", _list_bound, _read_bound, lambda row: [*row[0], *row[1]])
+BOUND = Table("bound", _list_bound, _read_bound, lambda row: row)
 NAMES = Table("names", _list_classes, lambda unit, symbol: sorted(unit.scopes.get(symbol, ())), lambda row: row)
 # The names that a class gives a type.
 FIELDS = Table("fields", _list_classes, lambda unit, symbol: unit.find_fields(symbol), lambda row: row)
@@ -162,3 +165,5 @@ def list_named(unit: Unit) -> Iterator[tuple[Named, Iterable[Item]]]:
         yield (name, "stored"), stores
     for (kind, name), entered in unit.entries.items():
         yield (name, kind), entered
+    for name, methods in unit.methods_by_name.items():
+        yield (name, "method"), [unit.qualified_names[method.symbol] for method in methods]

@@ -251,6 +251,15 @@ class Documents:
         self._cells.note(known[0])
         return known[1]
 
+    def find_only_method(self, name: str) -> tuple[View, Definition] | None:
+        """The method of that name; None where there are several, or an attribute of that name is assigned."""
+        self._cells.note(named_key(name, "method"))
+        units = self._corpus.defining(name)
+        methods = units[0].methods_by_name[name] if units else ()
+        if len(methods) != 1 or units is None or self.stores(name) != []:
+            return None
+        return self.view(units[0]), methods[0]
+
     def entries(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> list[tuple[View, Definition]] | None:
         """The definitions that are so entered (see EntryKind in cq.model.code); None where there are too many."""
         self._cells.note(named_key(name, kind))

@@ -58,6 +58,7 @@ class KnownFunctions(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     passing: frozenset[str]
     passing_elements: frozenset[str]
     records: frozenset[str]
+    common: frozenset[str]
     containers: dict[ContainerKind, tuple[str, ...]]
     callers: dict[str, tuple[str, ...]]
     templates: dict[str, tuple[str, ...]]

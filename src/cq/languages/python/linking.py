@@ -53,6 +53,9 @@ class PythonDialect(Dialect):
     attribute_hooks = ("__set_name__",)
     class_hooks = ("__init_subclass__",)
     root_members = frozenset(dir(object))
+    common_members = KNOWN.common.union(
+        *(dir(kind) for kind in (str, bytes, list, dict, set, int, float, type(iter(()))))
+    )
     builtins = frozenset(dir(builtins)) | {"__file__", "__name__", "__doc__", "__path__", "__builtins__"}
 
     def __init__(self, linker: Linker, paths: Iterable[str]) -> None:

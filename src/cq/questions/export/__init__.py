@@ -64,10 +64,12 @@ def export_index(
     generated_at: str | None = None,
     caps: Caps | None = None,
     embeddings: EmbeddingState | None = None,
+    root: Path | None = None,
+    commit: str | None = None,
 ) -> ExportReport:
     """Writes the tree's artifacts to the directory `out`, which appears or is replaced at the end. Call it inside
     `with reader:`, so that all of it is of one generation. `version` is ours. UsageError when `out` holds anything
-    but an export."""
+    but an export. A tree that is no work tree comes with the `root` and the `commit` that it is of."""
     names = select_artifacts(only)
     if compress not in (None, "zstd"):
         raise UsageError(f"unknown compression {compress!r}", hint="zstd is the one there is")
@@ -78,7 +80,7 @@ def export_index(
         raise UsageError("there are no vectors to export", hint="`cq index --embed` makes them")
     generated_at = generated_at or _now()
     out = Path(out)
-    with replace_export(out, ignored=out.resolve().is_relative_to(tree.root)) as folder:
+    with replace_export(out, ignored=out.resolve().is_relative_to(root or tree.root)) as folder:
         writers = {
             name: ArtifactWriter(folder, kind, caps or Caps(), compress, form if kind is DenseVectorRow else None)
             for name, kind in ROWS.items()
@@ -102,7 +104,8 @@ def export_index(
                 writer.abandon()
         if "index_state" in names:
             records = {name: writer.records for name, writer in writers.items()}
-            state = _describe_state(reader, tree, languages, records, version, generated_at, embeddings)
+            commit = commit or _find_head(tree.root)
+            state = _describe_state(reader, tree, languages, records, version, generated_at, embeddings, commit)
             piece = write_json(folder, "index_state.json", state, "index_state", "state")
             pieces.append(piece)
             done.append(ExportedArtifact("index_state", 1, piece.bytes, 1))
@@ -162,7 +165,7 @@ _MAKERS: dict[str, Callable[[Document], Iterator[Row]]] = {
 
 def _describe_state(
     reader: Reader, tree: Tree, languages: Counter[str], records: dict[str, int], version: str, generated_at: str,
-    embeddings: EmbeddingState | None,
+    embeddings: EmbeddingState | None, commit: str | None,
 ) -> IndexState:  # fmt: skip
     """The generation is left out: it says how often the index was refreshed, not what it holds."""
     skipped = Counter(skip.reason for skip, _, _ in reader.skips(tree.id).values())
@@ -175,7 +178,7 @@ def _describe_state(
         features={"facts": present, "graph": present, "risk": absent},
         embeddings=_describe_embeddings(embeddings),
         providers={},
-        provenance=Provenance("cq", version, SCHEMA, _find_head(tree.root), tree.config),
+        provenance=Provenance("cq", version, SCHEMA, commit, tree.config),
         files=languages.total(),
         languages=dict(sorted(languages.items())),
         skipped=dict(sorted(skipped.items())),

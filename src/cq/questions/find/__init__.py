@@ -57,7 +57,11 @@ MODES = ("auto", "lexical", "semantic", "hybrid")
 KINDS = tuple(dict.fromkeys((*KIND_GROUPS.values(), *CHUNK_KINDS)))
 ELSEWHERE = "elsewhere"  # the event of a question that is about something else
 SOON_BYTES = 3_000_000  # a tree up to this size is indexed before a first question is answered
-COLLAPSE = 0.5  # a definition longer than this share of the budget is shown by the headers of what it holds
+# A definition longer than this share of the budget is shown by the headers of what it holds, or by its first lines:
+# the best result, and any other.
+COLLAPSE, COLLAPSE_OTHER = 0.5, 0.1
+# How many results are shown with their code, and how near to the best the score of any more of them must be.
+WITH_CODE, NEAR = 3, 0.75
 
 
 def _read_weights(text: str) -> tuple[float, float]:
@@ -272,7 +276,8 @@ def find(
         message = f"nothing is relevant enough: {best}, the threshold is {threshold:g} (lower it with --threshold)"
         events.append(Degraded("find", "info", "threshold", message))
     structure = Structure(relations, options.call_depth or 0, options.type_depth or 0)
-    return _assemble(structure, options, rows, summary, events, cut, tree.generation)
+    least = threshold + NEAR * (rows[0].score - threshold) if rows and not options.everything else 0.0
+    return _assemble(structure, options, rows, summary, events, cut, tree.generation, least)
 
 
 def _find_closed(catalog: Catalog, options: FindOptions) -> str:
@@ -426,24 +431,32 @@ def _find_symbol(relations: Relations, options: FindOptions, parts: list[str]) -
 
 def _assemble(
     structure: Structure, options: FindOptions, rows: Sequence[Found], summary: dict[str, str | int],
-    events: list[Degraded], cut: list[Truncation], generation: int,
+    events: list[Degraded], cut: list[Truncation], generation: int, least: float = 0.0,
 ) -> FindAnswer:  # fmt: skip
     """The rows, best first, and the code of as many as the budget holds: graph and snapshots together. What is left of
-    a budget that holds no more code still says where the others are; one is always named, however small it is."""
+    a budget that holds no more code still says where the others are; one is always named, however small it is. Behind
+    the first few, only results that score `least` are shown with their code."""
     budget = options.budget or 0
     run = Run(generation=generation)
     kept: list[Found] = []
     shown: list[Found] = []  # those of them with their code
     nodes: list[Node] = []
     shots: dict[tuple[str, int], FileSnapshot] = {}
-    spent, omitted = 0, 0
+    alike: dict[tuple[str, bytes], int] = {}  # what a build copies is shown once
+    spent, omitted, unlikely = 0, 0, 0
     for row in rows:
         if budget and kept and spent + _NODE_TOKENS > budget:
             omitted += 1
             continue
         kept.append(row)
-        nodes.append(_describe(structure, len(kept), row))
+        same = alike.setdefault((row.chunk.name, row.file.text[row.span[0] : row.span[1]]), len(kept))
+        nodes.append(_describe(structure, len(kept), row, same))
         spent += _NODE_TOKENS
+        if same != len(kept):
+            continue
+        if len(shown) >= WITH_CODE and row.score < least:
+            unlikely += 1
+            continue
         if budget and len(kept) > 1 and spent > budget * 0.95:
             continue
         key = (row.file.path, row.document)
@@ -485,10 +498,10 @@ def _assemble(
             tokens = count_all(answer, budget)
     if omitted:
         cut.append(Truncation("answer", "budget", budget, len(rows), omitted))
-    if len(shown) < len(kept):
-        bare = len(kept) - len(shown)
-        cut.append(Truncation("code.answer", "budget", budget, len(kept), bare))
-        message = f"{bare} of {len(kept)} results stand here without their code, for which the budget has no room"
+    if bare := sum(node.same_as == 0 for node in nodes) - len(shown):
+        cut.append(Truncation("code.answer", "relevance" if unlikely else "budget", budget, len(kept), bare))
+        why = "--all shows it" if unlikely else "the budget has no room for it"
+        message = f"{bare} of {len(kept)} results stand here without their code: {why}"
         events.append(Degraded("find", "info", "budget", message))
     summary |= {"results": len(kept), "files": len({row.file.path for row in kept}), "tokens": tokens, "budget": budget}
     return msgspec.structs.replace(
@@ -519,17 +532,22 @@ def _shoot(group: Sequence[Found], budget: int, ranks: dict[int, int], lines: in
 
 
 def _is_long(row: Found, budget: int, *, is_best: bool) -> bool:
-    """What holds nothing that has a header is cut only where the budget would not hold it at all, and so is the best
-    result where it is a function: its code is the answer."""
+    """The best result is cut only where the budget would not hold it at all, but for a type, whose headers say more
+    than half of its code: the code of the best function is the answer."""
     tokens = (row.span[1] - row.span[0]) / 4
-    is_answer = is_best and row.row is not None and row.row.symbol.kind_group in ("function", "method")
-    return row.row is not None and tokens > budget * (COLLAPSE if row.chunk.children and not is_answer else 1)
+    if row.row is None or not is_best:
+        return row.row is not None and tokens > budget * COLLAPSE_OTHER
+    is_answer = row.row.symbol.kind_group in ("function", "method") or not row.chunk.children
+    return tokens > budget * (1 if is_answer else COLLAPSE)
 
 
-def _describe(structure: Structure, rank_: int, row: Found) -> Node:
+def _describe(structure: Structure, rank_: int, row: Found, same: int) -> Node:
     if row.row is None:
-        return structure.describe_chunk(rank_, row.file, row.chunk)
-    return structure.describe(rank_, row.row)
+        node = structure.describe_chunk(rank_, row.file, row.chunk)
+    else:
+        node = structure.describe(rank_, row.row)
+    line = row.file.lines.line(row.span[0])
+    return msgspec.structs.replace(node, line=line, same_as=same if same != rank_ else 0)
 
 
 def _build(

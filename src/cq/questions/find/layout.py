@@ -73,7 +73,8 @@ def _render_trees(nodes: Sequence[Node]) -> list[str]:
 
 
 def _render_chains(nodes: Sequence[Node]) -> list[str]:
-    """Every call between results once, in chains that begin where nothing leads to; then who stands alone."""
+    """Every call between results once, in chains that begin where nothing leads to; then the results that no call
+    connects. Empty where no call connects any."""
     edges: dict[int, list[CallNode]] = {node.rank: [] for node in nodes}
     for node in nodes:
         for call in node.calls:
@@ -91,7 +92,9 @@ def _render_chains(nodes: Sequence[Node]) -> list[str]:
                 chain.append(f"[{call.result}] {call.name}")
                 at = call.result
             rows.append(" → ".join(chain))
-    alone = [node for node in nodes if node.rank not in linked]
+    alone = [node for node in nodes if node.rank not in linked] if rows else []
+    if len(alone) > 1:  # their names and kinds stand below
+        return [*rows, f"standalone: {', '.join(f'[{node.rank}]' for node in alone)}"]
     return rows + [f"[{node.rank}] {node.name} (standalone {_KINDS.get(node.kind, node.kind)})" for node in alone]
 
 
@@ -114,7 +117,12 @@ def _render_pattern(pattern: Pattern, graph: ConnectionGraph) -> str:
 
 
 def _render_node(node: Node, lone: bool) -> list[str]:
-    title = f"{node.name} — {node.file}" if lone else f"[{node.rank}] {node.name} — {node.file}"
+    place = f"{node.file}:{node.line}" if node.line else node.file
+    title = f"{node.name} — {place}" if lone else f"[{node.rank}] {node.name} — {place}"
+    if node.same_as:
+        return [f"{title}: the same code as [{node.same_as}]"]
+    if node.kind == "heading":  # its signature is its title, and code does not refer to it
+        return [title, "    heading"]
     refs = [] if node.unlinked else [f"refs: {node.refs} file{'s' * (node.refs != 1)}{' by name' * node.by_name}"]
     words = [word for word in node.modifiers if word not in ("export", "exported", "default")]
     rows = [" | ".join([" ".join([*words, node.kind]), *(["exported"] if node.exported else []), *refs])]

@@ -453,6 +453,9 @@ class _View:
             symbol = self.symbols[number]
             if self._is_shell(symbol):
                 shown += self._show_holder(symbol, number not in filled)
+            elif symbol.kind == "heading":
+                title = self.text.find(b"\n", symbol.start, symbol.end)
+                shown.append(Piece(symbol.start, title if title >= 0 else symbol.end))
             else:
                 shown.append(Piece(*self._widen(symbol.start, symbol.end)))
         return _merge(self._close_blocks(_merge(shown), care))

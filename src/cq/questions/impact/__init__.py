@@ -95,7 +95,7 @@ def ask(snapshot: Snapshot, options: ImpactOptions) -> Answer:
     options.check()
     changed = options.changed or {}
     if options.since is not None:
-        changed = find_changes(snapshot.root, options.since)
+        changed = find_changes(snapshot, options.since)
     rows, loose = find_changed(relations, changed)
     values = [row for row in rows if row.symbol.body_start < 0]
     rows = [row for row in rows if row.symbol.body_start >= 0] + values[:MAX_VALUES]

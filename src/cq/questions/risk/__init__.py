@@ -36,6 +36,7 @@ from cq.questions.risk.flows import Analysis, Row, RowStep, analyze
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import Engine
 from cq.risk.rules import KINDS, ORIGINS, SEVERITIES, Rule, Severity, load_rules
+from cq.snapshot.changes import find_changes
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import find_part, find_targets, say_nothing
 
@@ -195,7 +196,7 @@ def _list_flows(snapshot: Snapshot, analysis: Analysis, options: RiskOptions) ->
                 return say_nothing(relations.files, "risk", text, f"nothing is named {text!r} here")
             rows = [row for row in rows if inside.holds(row, part)]
     if options.since is not None:
-        changed = _find_changes(snapshot, options.since)
+        changed = find_changes(snapshot, options.since)
         rows = [row for row in rows if _is_changed(row, changed)]
     known = 0
     if seen is not None:
@@ -203,17 +204,6 @@ def _list_flows(snapshot: Snapshot, analysis: Analysis, options: RiskOptions) ->
         rows = [row for row in rows if row.fingerprint not in seen]
     open_rows = [row for row in rows if not row.suppressed]
     return _make_answer(relations, analysis, options, rows, open_rows, known)
-
-
-def _find_changes(snapshot: Snapshot, revision: str) -> dict[str, Change]:
-    from cq.source.checkout import GitError
-    from cq.source.git import find_changes
-
-    try:
-        return find_changes(snapshot.root, revision)
-    except GitError as error:
-        hint = "it needs a git repository and a revision of it"
-        raise UsageError(f"--changed {revision}: {error}", hint=hint) from None
 
 
 def _read_baseline(snapshot: Snapshot, name: str) -> frozenset[str]:

@@ -62,7 +62,7 @@ def ask(snapshot: Snapshot, options: TestsForOptions) -> Answer:
     """By how near and certain the way from a test is, and by names and places."""
     relations = snapshot.relations
     options.check()
-    changes = find_changes(snapshot.root, options.since) if options.since is not None else {}
+    changes = find_changes(snapshot, options.since) if options.since is not None else {}
     rows, _ = find_changed(relations, changes)
     twins: list[Definition] = []
     parts: list[str] = []

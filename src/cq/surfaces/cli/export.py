@@ -7,7 +7,13 @@ from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
 from cq.questions.export import select_artifacts
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
+from cq.surfaces.cli.options import (
+    add_freshness_options,
+    add_place_options,
+    add_progress_option,
+    add_revision_option,
+    open_workspace,
+)
 from cq.surfaces.render import render_json
 from cq.surfaces.render.export import render_export
 from cq.surfaces.render.progress import ProgressLine
@@ -30,6 +36,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--compress", choices=("zstd",), help="compress the rows")
     add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
+    add_revision_option(parser)
     add_freshness_options(parser)
     add_place_options(parser)
 

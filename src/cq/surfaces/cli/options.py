@@ -67,6 +67,14 @@ def add_freshness_options(parser: ArgumentParser) -> None:
     )
 
 
+def add_revision_option(parser: ArgumentParser) -> None:
+    parser.add_argument(
+        "--as-of",
+        metavar="REF",
+        help="ask the repository as it was: a commit, branch, tag, or path:DIR for another tree",
+    )
+
+
 def add_look_options(parser: ArgumentParser) -> None:
     """How an answer is shown to people."""
     parser.add_argument(
@@ -79,7 +87,7 @@ def add_look_options(parser: ArgumentParser) -> None:
 
 def repeat_place(args: Namespace) -> tuple[str, ...]:
     """The options that say which tree is asked, quoted, for commands that are suggested."""
-    given = [("--root", args.root), ("--index-dir", args.index_dir)]
+    given = [("--root", args.root), ("--index-dir", args.index_dir), ("--as-of", vars(args).get("as_of"))]
     words = [f"{flag} {shlex.quote(value)}" for flag, value in given if value]
     return (*words, *(["--no-refresh"] if args.no_refresh else []))
 
@@ -170,7 +178,15 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["disk_seconds"] = given.get("disk_seconds") or 0.0
     options["resident"] = cli.resident
     options["max_stale"] = given.get("max_stale") or 0.0
-    workspace = Workspace.open(args.root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
+    as_of = given.get("as_of") or "latest"
+    root, another = args.root, as_of.removeprefix("path:")
+    if another != as_of:
+        if root:
+            raise UsageError("--root and --as-of path:DIR name two trees", hint="give one of them")
+        root, as_of = another, "latest"
+    workspace = Workspace.open(root, index_dir=args.index_dir, on_progress=on_progress, **(options | more))
+    if as_of != "latest":
+        workspace = workspace.at(as_of)
     terminal.root = workspace.root
     asked = given.get("hyperlink_format")
     terminal.link_format = None if asked is None else terminal.read_link_format(asked)

@@ -16,6 +16,7 @@ from cq.surfaces.cli.options import (
     add_look_options,
     add_place_options,
     add_progress_option,
+    add_revision_option,
     note_servers,
     open_workspace,
     print_answer,
@@ -81,6 +82,7 @@ class QuestionCommand:
         if self._question.name not in ("find", "q"):  # which have pages of their own
             add_look_options(parser)
         add_progress_option(parser)
+        add_revision_option(parser)
         add_freshness_options(parser)
         add_place_options(parser)
 
@@ -113,7 +115,7 @@ class QuestionCommand:
 
         kind = self._question.load_options()
         words = {one.key: _join(one, vars(args).get(one.key)) for one in find_written(kind)}
-        lines, places = args.format in ("plain", "sarif"), Places(root)
+        lines, places = args.format in ("plain", "sarif"), Places(root, on_disk=not vars(args).get("as_of"))
         return [
             read_form(kind, each, places, lines=lines, measure=own["measure"], own=own) for each in spread(kind, words)
         ]

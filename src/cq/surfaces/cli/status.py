@@ -5,7 +5,13 @@ from __future__ import annotations
 import sys
 from argparse import ArgumentParser, Namespace
 
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
+from cq.surfaces.cli.options import (
+    add_freshness_options,
+    add_place_options,
+    add_progress_option,
+    add_revision_option,
+    open_workspace,
+)
 from cq.surfaces.render import render_json
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_config, render_status
@@ -23,6 +29,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--config", action="store_true", help="the settings with their sources, instead of the status")
     add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
+    add_revision_option(parser)
     add_freshness_options(parser)
     add_place_options(parser)
 

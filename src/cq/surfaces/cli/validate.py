@@ -6,7 +6,13 @@ import sys
 from argparse import ArgumentParser, Namespace
 
 from cq.model.errors import UsageError
-from cq.surfaces.cli.options import add_freshness_options, add_place_options, add_progress_option, open_workspace
+from cq.surfaces.cli.options import (
+    add_freshness_options,
+    add_place_options,
+    add_progress_option,
+    add_revision_option,
+    open_workspace,
+)
 from cq.surfaces.render import render_json
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.validate import render_validation
@@ -27,6 +33,7 @@ def configure(parser: ArgumentParser) -> None:
     parser.add_argument("--trace", metavar="FILE", help="also compare links with what ran: see `cq ingest trace`")
     add_progress_option(parser)
     parser.add_argument("--format", choices=("md", "json"), default="md", help="md (default) or json")
+    add_revision_option(parser)
     add_freshness_options(parser)
     add_place_options(parser)
 

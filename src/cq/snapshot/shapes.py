@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cq.graph.scopes import ANYWHERE
@@ -265,15 +265,16 @@ def takes_function(shapes: KnownShapes, row: Definition, each: ShapeParameter) -
 
 
 def is_ambient(row: Definition) -> bool:
+    return is_declared(row.file.path, row.siblings, row.symbol)
+
+
+def is_declared(path: str, symbols: Sequence[Symbol], symbol: Symbol) -> bool:
     """Whether something is declared rather than defined: `declare`, or in a file of declarations."""
-    if row.file.path.endswith((".d.ts", ".d.mts", ".d.cts")):
-        return True
-    symbol: Symbol | None = row.symbol
-    while symbol is not None:
-        if "declare" in symbol.modifiers:
-            return True
-        symbol = row.siblings[symbol.parent] if symbol.parent >= 0 else None
-    return False
+    while "declare" not in symbol.modifiers:
+        if symbol.parent < 0:
+            return path.endswith((".d.ts", ".d.mts", ".d.cts"))
+        symbol = symbols[symbol.parent]
+    return True
 
 
 def find_augmented(row: Definition) -> str:

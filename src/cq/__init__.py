@@ -16,8 +16,13 @@ _PUBLIC = {
         "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
+<<<<<<< HEAD
         "PassedAt ProjectDetails QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
         "SourceDetails Target Truncation TypeDetails"
+=======
+        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
+        "SourceDetails Target Truncation ViolationDetails"
+>>>>>>> main
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -28,6 +33,7 @@ _PUBLIC = {
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
+    "cq.questions.architecture": "ArchitectureOptions",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",

@@ -39,7 +39,11 @@ from cq.model.answer import (
     SourceDetails,
     Target,
     Truncation,
+<<<<<<< HEAD
     TypeDetails,
+=======
+    ViolationDetails,
+>>>>>>> main
 )
 from cq.model.artifact import ExportReport, Validation
 from cq.model.config import Configuration
@@ -59,6 +63,7 @@ from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
 from cq.model.status import Check, Degraded, Freshness, LanguageStatus, MistakeStatus, Status
+from cq.questions.architecture import ArchitectureOptions
 from cq.questions.bytecode import BytecodeOptions
 from cq.questions.calls import CallsOptions
 from cq.questions.diagnostics import DiagnosticsOptions
@@ -91,6 +96,7 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
+<<<<<<< HEAD
     "Agreement",
     "Answer",
     "ArtifactRef",
@@ -196,4 +202,21 @@ __all__ = [
     "make_plan",
     "parse_plan",
     "query",
+=======
+    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions",
+    "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion",
+    "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError",
+    "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions",
+    "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding",
+    "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails",
+    "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus",
+    "LinkDetails", "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
+    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProviderError",
+    "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
+    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
+    "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
+    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",
+    "Truncation", "TypesOptions", "UsageError", "Validation", "ViolationDetails", "Workspace", "__version__",
+    "make_plan", "parse_plan", "query",
+>>>>>>> main
 ]  # fmt: skip

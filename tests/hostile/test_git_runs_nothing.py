@@ -367,6 +367,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "tests-for": [["tests-for", "f"], ["tests-for", "--changed"]],
     "risk": [["risk"], ["risk", "--changed"], ["risk", "rules"]],
     "imports": [["imports"]],
+    "architecture": [["architecture", "--suggest"]],
     "types": [["types", "f"]],
     "references": [["references", "f", "--no-lsp"]],
     "hover": [["hover", "f"]],

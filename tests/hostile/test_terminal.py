@@ -95,6 +95,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "tests-for": [("Evil.save",), ("Evil.save", "--format=pytest"), ("--changed",)],
     "risk": [(), ("rules",), ("coverage",), ("--format=mermaid",), ("no\u202e.py",)],
     "imports": [(), ("--format=plain",)],
+    "architecture": [("--suggest",), (), ("--rules", "no\u202e.toml")],
     "types": [("Evil",)],
     "references": [("Evil", "--no-lsp")],
     "hover": [("Evil.save", "--no-lsp")],

@@ -286,6 +286,7 @@ def test_every_step_is_the_command_it_says_it_is(kind: str, workspace: Workspace
 # Nothing is wrong with the tree, and what a language server says is not the same everywhere.
 ANSWERED_OTHERWISE: dict[str, dict[str, Any]] = {
     "routes": {"pattern": "/"},
+    "architecture": {"suggest": True},
     "diagnostics": {"paths": ["app"], "severity": "error", "no_lsp": True},
     "lsp": {"plane": "workspace-symbols", "target": "Store", "no_lsp": True},
     "risk": {"severity": "high", "target": "app"},

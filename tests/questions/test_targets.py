@@ -111,6 +111,11 @@ Module.addOnPreMain = function (cb) { return helperOf(cb); };
 export const Shape = core.make("Shape", (inst) => { inst._zod.check = (payload) => helperOf(payload); });
 function helperOf(x: any) { return x; }
 Module.addOnPreMain(helperOf);
+export const Size = core.make("Size", (inst) => {
+  const width = inst.width;
+  inst.check(width);
+});
+Size.use(helperOf);
 """
 
 
@@ -173,6 +178,8 @@ def test_every_question_takes_the_same_of_several(workspace: Workspace, ask: str
         ("Interest", ("crate/interest.rs", 1)),  # the type, not one of its `impl` blocks
         ("crate/interest.rs:Interest", ("crate/interest.rs", 1)),
         ("crate/interest.rs:7", ("crate/interest.rs", 7)),
+        ("web/view.tsx:7", ("web/view.tsx", 6)),  # in a function without a name: the constant that is made with it
+        ("web/view.tsx:8", ("web/view.tsx", 6)),
     ],
 )
 def test_lines_and_types(workspace: Workspace, ask: str, target: str, place: tuple[str, int]):
@@ -249,6 +256,13 @@ def test_others_are_listed(workspace: Workspace):
 def test_a_line_past_the_end_is_an_error(workspace: Workspace, ask: str):
     with pytest.raises(UsageError, match=r"lib/alone\.py has no line|has no lines"):
         ASK[ask](workspace, "lib/alone.py:99")
+
+
+@pytest.mark.parametrize("ask", [name for name in ASK if name not in ("neighborhood", "path")])
+def test_a_column_past_the_end_of_its_line_is_no_place_in_the_next(workspace: Workspace, ask: str):
+    with pytest.raises(UsageError, match=r"lib/alone\.py:2 has no column 9"):
+        ASK[ask](workspace, "lib/alone.py:2:9")
+    ASK[ask](workspace, "lib/alone.py:2:7")  # behind the last character, where the cursor of an editor may stand
 
 
 def test_names_that_tell_twins_apart_are_never_shown(workspace: Workspace):

@@ -3,16 +3,20 @@
 from __future__ import annotations
 
 import io
+import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import redirect_stdout
+from pathlib import Path
 from typing import Any
 
 import msgspec
 import pytest
 
+import cq
 from cq import Answer, Workspace
 from cq.answers.options import find_written
+from cq.answers.page import estimate
 from cq.model.answer import Run
 from cq.questions.table import QUESTIONS
 from cq.surfaces.asked import Asked, read_options
@@ -72,6 +76,12 @@ TREE = {
         + "".join(f"@site.route('/p{n}')\ndef p{n}(): ...\n" for n in range(70))
         + "@site.post('/send')\ndef send(): ...\n@site.cli.command()\ndef sweep(): ...\n"
     ),
+    "rules.toml": (
+        '[[rules]]\nid = "a"\nkind = "forbidden"\nfrom = ["app"]\nto = ["os", "sys", "json", "flask"]\n'
+        '[[rules]]\nid = "b"\nkind = "acyclic"\n'
+    ),
+    "seen.json": '{"fingerprints": []}',
+    ".importlinter": "[importlinter:contract:1]\nname=A\ntype=layers\nlayers=\n  app.store\n  app.use\n",
     "app/broken.py": "def broken(:\n    pass\n",
     "app/worse.py": "print('worse')\nclass (:\n    pass\n",
     "app/ways.py": (
@@ -123,6 +133,7 @@ BASE: dict[str, dict[str, Any]] = {
     "routes": {},
     "sig-impact": {"target": "Store.save", "to": "save(self)"},
     "imports": {},
+    "architecture": {"rules": "rules.toml"},
     "types": {"target": "Base"},
     "references": {"target": "Store.save", "no_lsp": True},
     "hover": {"target": "Store.save", "no_lsp": True},
@@ -188,6 +199,13 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("risk", "test"): ({"target": ["rules"]}, {"test": True}),
     ("routes", "kind"): ({}, {"kind": "cli"}),
     ("routes", "budget"): ({}, {"budget": 600}),
+    ("architecture", "rules"): ({"from": "import-linter"}, {"from": None, "rules": "rules.toml"}),
+    ("architecture", "from"): ({"rules": "rules.toml"}, {"rules": None, "from": "import-linter"}),
+    ("architecture", "rule"): ({"rules": "rules.toml"}, {"rule": "b"}),
+    ("architecture", "baseline"): ({"rules": "rules.toml"}, {"baseline": "seen.json"}),
+    ("architecture", "suggest"): ({"rules": "rules.toml"}, {"rules": None, "suggest": True}),
+    ("architecture", "budget"): ({"rules": "rules.toml"}, {"budget": 100}),
+    ("architecture", "all"): ({"rules": "rules.toml", "limit": 1}, {"limit": None, "all": True}),
     ("rank", "tests"): ({}, {"tests": True}),
     ("types", "depth"): ({"target": "Deep"}, {"depth": 2}),
     ("projects", "project"): ({}, {"project": "web"}),
@@ -241,3 +259,56 @@ def test_an_option_changes_the_answer(workspace: Workspace, question: str, key: 
     if not more:
         more = {key: VALUES[key]}
     assert ask(workspace, question, {**base, **more}) != ask(workspace, question, base)
+
+
+# Command -> what it is asked about this program.
+ASKED: dict[str, list[str]] = {
+    "search": ["text"],
+    "find": ["how is the daemon asked for an answer", "--mode", "lexical"],
+    "calls": ["UsageError"],
+    "neighborhood": ["UsageError"],
+    "graph": ["UsageError"],
+    "impact": ["UsageError"],
+    "tests-for": ["UsageError"],
+    "routes": [],
+    "sig-impact": ["UsageError", "--to", "UsageError(self, a, b, c)"],
+    "imports": [],
+    "types": ["CqError"],
+    "references": ["UsageError", "--no-lsp"],
+    "hover": ["UsageError", "--no-lsp"],
+    "diagnostics": ["--no-lsp"],
+    "lsp": ["document-symbols", "surfaces/daemon.py", "--no-lsp"],
+    "exceptions": [],
+    "side-effects": [],
+    "risk": [],
+    "scopes": ["Daemon"],
+    "bytecode": ["Daemon"],
+    "rank": [],
+    "report": ["refactor-impact", "--target", "class:Daemon"],
+    "q": ["pattern='$F($$$A)'"],
+    "read": ["surfaces/daemon.py:1-"],
+}
+NO_BUDGET = {"path", "run"}
+
+
+@pytest.fixture(scope="module")
+def program(tmp_path_factory: pytest.TempPathFactory) -> str:
+    root = tmp_path_factory.mktemp("program")
+    for part in ("surfaces", "model"):
+        shutil.copytree(Path(cq.__file__).parent / part, root / part, ignore=shutil.ignore_patterns("__pycache__"))
+    return str(root)
+
+
+@pytest.mark.parametrize("question", [name for name in QUESTIONS if name not in NO_BUDGET])
+def test_json_is_within_the_budget(program: str, question: str):
+    """Everything in it: edges, snapshots and the card beside the findings."""
+    # A bundle has all of its slices, a report all of its steps, however small the budget.
+    for budget in (4000,) if question in ("neighborhood", "report") else (1200, 4000):
+        written = io.StringIO()
+        with redirect_stdout(written):
+            words = [*ASKED[question], "--format", "json", "--budget", str(budget)]
+            status = main([question, *words, "--root", program, "--index-dir", f"{program}-index"])
+        assert status in (0, 1)
+        assert estimate(written.getvalue()) <= budget
+        answer = msgspec.json.decode(written.getvalue())
+        assert not answer["found"] or answer["sections"] or answer["results"]

@@ -34,7 +34,10 @@ class Page(msgspec.Struct, frozen=True):
             return 0
         if not self.budget:
             return self.limit
-        room = self.budget - (_AROUND[self.measure] if self.budget >= SMALL else 0)
+        around = (
+            _AROUND[self.measure] if self.budget >= SMALL else self.budget * 3 // 5 if self.measure == "json" else 0
+        )
+        room = self.budget - around
         fitting = max(room // _COST[self.measure], 1)
         return min(self.limit, fitting) if self.limit else fitting
 

@@ -30,8 +30,11 @@ def ask_each(questions: Sequence[Options], ask: Callable[[Options], Answer]) -> 
         left -= count_tokens(answer.sections, page.measure) if isinstance(page, Page) else 0
     # What holds for each of them, as the state of the index does, is said once.
     shared = tuple(event for event in answers[0].degraded if all(event in answer.degraded for answer in answers))
+    edges = tuple(dict.fromkeys(edge for answer in answers for edge in answer.edges))
     answers = [
-        msgspec.structs.replace(answer, degraded=tuple(event for event in answer.degraded if event not in shared))
+        msgspec.structs.replace(
+            answer, degraded=tuple(event for event in answer.degraded if event not in shared), edges=()
+        )
         for answer in answers
     ]
     first = answers[0]
@@ -42,6 +45,6 @@ def ask_each(questions: Sequence[Options], ask: Callable[[Options], Answer]) -> 
         {"query": ", ".join(str(answer.summary.get("query", "")) for answer in answers)},
         found=sum(answer.found for answer in answers),
         degraded=shared,
-        edges=tuple(dict.fromkeys(edge for answer in answers for edge in answer.edges)),
+        edges=edges,
         answers=tuple(answers),
     )

@@ -19,6 +19,8 @@ import msgspec
 
 from cq.indexing.refresh import Settings
 from cq.model.config import (
+    ArchitectureConfig,
+    ArchitectureRule,
     ArtifactsConfig,
     ConfigFile,
     Configuration,
@@ -45,7 +47,8 @@ _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
     ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
-    ("find",): FindConfig, ("history",): HistoryConfig,
+    ("find",): FindConfig, ("history",): HistoryConfig, ("architecture",): ArchitectureConfig,
+    ("architecture", "rules"): ArchitectureRule,
 }  # fmt: skip
 
 
@@ -93,7 +96,7 @@ def load_config(
     settings += [Setting(f"find.{name}", getattr(models, name), source) for name, source in chosen.items()]
     return Configuration(
         config, tuple(settings), (*notes, *refused), file.queries, file.providers, file.neighborhood, file.artifacts,
-        file.find, models, file.history,
+        file.find, models, file.history, file.architecture,
     )  # fmt: skip
 
 

@@ -415,6 +415,24 @@ class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     gives: str = ""
 
 
+class ViolationDetails(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.architecture.violation.v1"
+):
+    """An edge, or a way of several, that a rule forbids. `cut`: the fewest arrows without which a cycle is none."""
+
+    rule: str
+    rule_kind: str  # forbidden layers independent acyclic only_through
+    severity: str  # error warning info
+    source: str
+    target: str
+    fingerprint: str  # stays when lines move
+    reason: str = ""
+    edge: str = "imports"
+    witness: tuple[PassedAt, ...] = ()
+    cut: tuple[str, ...] = ()
+    is_new: bool = True  # not in the baseline
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -498,6 +516,7 @@ Details = (
     | EffectDetails
     | RiskDetails
     | RouteDetails
+    | ViolationDetails
 )
 
 

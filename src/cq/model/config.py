@@ -121,6 +121,50 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     openai: HostedService = HostedService()
 
 
+_Places = Annotated[
+    tuple[str, ...], msgspec.Meta(description="modules (`app.web`, `app.*.models`), paths or patterns as in .gitignore")
+]
+RuleKind = Literal["forbidden", "layers", "independent", "acyclic", "only_through"]
+EdgeKind = Literal["imports", "calls", "inherits", "type_uses", "instantiates", "decorates", "usages", "raises"]
+
+
+class RuleException(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from", "target": "to"}):
+    """A table `[[architecture.rules.exceptions]]`: edges that a rule does not see, and until when."""
+
+    source: str
+    target: str
+    reason: str
+    until: str = ""  # the last day, as 2027-01-31
+
+
+class ArchitectureRule(
+    msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename={"source": "from", "target": "to"}
+):
+    """A table `[[architecture.rules]]`. Which fields a kind takes is checked when the rules are."""
+
+    id: _Name
+    kind: RuleKind
+    reason: str = ""
+    severity: Literal["error", "warning", "info"] = "error"
+    source: tuple[str, ...] = ()  # groups whose edges are looked at
+    target: tuple[str, ...] = ()  # groups that they must not lead to
+    groups: tuple[str, ...] = ()  # of independent and acyclic
+    layers: tuple[str, ...] = ()  # the highest first; `a | b` are side by side and know nothing of each other
+    door: _Places = ()  # of only_through: by what the group may be entered
+    edges: tuple[EdgeKind, ...] = ("imports",)
+    indirect: bool | None = None  # whether a way through other files counts; None: as is usual for the kind
+    types: bool = True  # whether what only a type checker follows counts
+    level: Literal["file", "directory"] = "file"  # of acyclic
+    exceptions: tuple[RuleException, ...] = ()
+
+
+class ArchitectureConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
+    """The table `[architecture]`: which part of the code may depend on which."""
+
+    groups: dict[_Name, str | _Places] = {}
+    rules: tuple[ArchitectureRule, ...] = ()
+
+
 class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     """A whole `cq.toml`, or `[tool.cq]` of a pyproject.toml."""
 
@@ -133,6 +177,7 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     artifacts: ArtifactsConfig = ArtifactsConfig()
     find: FindConfig = FindConfig()
     history: HistoryConfig = HistoryConfig()
+    architecture: ArchitectureConfig = ArchitectureConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -156,6 +201,7 @@ class Configuration(msgspec.Struct, frozen=True):
     find: FindConfig = FindConfig()
     models: ModelsConfig = ModelsConfig()
     history: HistoryConfig = HistoryConfig()
+    architecture: ArchitectureConfig = ArchitectureConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

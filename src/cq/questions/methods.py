@@ -15,6 +15,7 @@ if TYPE_CHECKING:
     from cq.model.find import FindAnswer
     from cq.model.plan import Plan
     from cq.query import Query
+    from cq.questions.architecture import ArchitectureOptions
     from cq.questions.bytecode import BytecodeOptions
     from cq.questions.calls import CallsOptions
     from cq.questions.diagnostics import DiagnosticsOptions
@@ -84,6 +85,10 @@ class Questions(ABC):
     def imports(self, question: ImportsOptions | None = None) -> Answer:
         """Which file imports which, in cycles or not, and what comes from outside."""
         return self._ask("imports", question)
+
+    def architecture(self, question: ArchitectureOptions | None = None) -> Answer:
+        """Which rules of architecture hold, and what breaks the others. See ArchitectureOptions."""
+        return self._ask("architecture", question)
 
     def types(self, question: str | TypesOptions) -> Answer:
         """The supertypes, subtypes and members of a type."""

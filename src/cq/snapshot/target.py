@@ -305,7 +305,8 @@ def find_byte(files: Files, text: str) -> tuple[HeldFile, int] | None:
     held = files.get(found["path"]) if found and found["col"] else None
     if found is None or held is None or not 1 <= int(found["line"]) <= len(held.lines):
         return None
-    return held, held.lines.offset(int(found["line"]), int(found["col"]))
+    line, col = int(found["line"]), int(found["col"])
+    return (held, held.lines.offset(line, col)) if col <= _count_columns(held, line) else None
 
 
 def find_file(files: Files, text: str) -> HeldFile | None:
@@ -512,6 +513,8 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
     lines = len(table) - held.text.endswith(b"\n")
     if not 1 <= line <= lines:
         raise UsageError(f"{path} has no line {line}", hint=f"it has {lines}")
+    if col > (columns := _count_columns(held, line)):
+        raise UsageError(f"{path}:{line} has no column {col}", hint=f"it has {columns}")
     first = table.offset(line, col or 1)
     if not col:  # the line's own code: a decorator belongs to what it decorates
         code = table.text(line)
@@ -519,13 +522,17 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
     last = first + 1 if col else (table.starts[line] if line < len(table) else len(held.text))
     named: list[Definition] = []
     around: list[Definition] = []
+    values: list[Definition] = []
     for document, symbols in enumerate(held.symbols):
         for number, symbol in enumerate(symbols):
             row = Definition(held, document, number)
             if first <= symbol.name_start < last or symbol.name_start <= first < symbol.name_end:
                 named.append(row)
-            elif symbol.body_start >= 0 and symbol.start <= first < symbol.end:
-                around.append(row)
+            elif symbol.start <= first < symbol.end:
+                if symbol.body_start >= 0:
+                    around.append(row)
+                elif symbol.kind != "lambda" and is_looked_up(symbol, symbols) and _find_lambda(row) < 0:
+                    values.append(row)
     if not col:  # a line means code, or what is declared there: of a parameter, a local or `self.x = 1` the function
         holder = around[-1].key if around else None
         named = [
@@ -533,9 +540,16 @@ def _find_at(files: Files, path: str, line: int, col: int) -> list[Definition]:
             for row in named
             if row.symbol.body_start >= 0 or (is_looked_up(row.symbol, row.siblings) and _find_body(row) == holder)
         ]
+        # In no body: of a local the constant that is made with the function around it, `const Row = make((row) => {`.
+        named = [row for row in named if not values or row.symbol.body_start >= 0 or _find_lambda(row) < 0]
     else:
         named = [row for row in named if row.symbol.kind not in ("parameter", "type_parameter")] or named
-    return named or around[-1:]
+    return named or around[-1:] or values[-1:]
+
+
+def _count_columns(held: HeldFile, line: int) -> int:
+    """That of the end of a line included, where the cursor of an editor may stand."""
+    return len(held.lines.text(line).decode("utf-8", "replace").rstrip("\r\n")) + 1
 
 
 def _find_body(row: Definition) -> tuple[str, int, int] | None:

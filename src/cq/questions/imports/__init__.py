@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 import re
-import sys
 from collections import Counter
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterator
 from difflib import get_close_matches
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
@@ -14,12 +13,8 @@ import msgspec
 from cq.answers.options import Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import find_cycles
-from cq.language import describe, load_table
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, GraphEdge, Insight, NodeDetails, Run, Section, Slice
-from cq.model.edge import SymbolRef
-from cq.model.facts import Import
-from cq.model.location import Location
-from cq.semantics.sources import Source
+from cq.snapshot.arrows import Arrow, find_arrows
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import find_part, module_name, say_nothing
 from cq.source.role import find_role
@@ -41,23 +36,13 @@ class ImportsOptions(Options, frozen=True):
     page: Paged = Page(40)
 
 
-class _Arrow(msgspec.Struct, frozen=True):
-    source: str
-    target: str  # a path, or the name of a module from outside
-    location: Location
-    external: bool
-    type_only: bool
-    package: str = ""  # that a module from outside comes in
-    standard: bool = False  # it comes with the language
-
-
 @linked
 def ask(snapshot: Snapshot, options: ImportsOptions) -> Answer:
     relations = snapshot.relations
     options.page.check()
-    arrows = _find_arrows(relations)
+    arrows = find_arrows(relations)
     inside = [arrow for arrow in arrows if not arrow.external]
-    links: dict[str, dict[str, _Arrow]] = {}
+    links: dict[str, dict[str, Arrow]] = {}
     for arrow in sorted(inside, key=lambda arrow: arrow.type_only):  # of two that name one file, the one that runs
         links.setdefault(arrow.source, {}).setdefault(arrow.target, arrow)
     # What only a type checker follows closes no cycle at run time.
@@ -131,96 +116,8 @@ def _say_nothing(relations: Relations, module: str, outside: Collection[str]) ->
 _SAID = {"imports": "imports", "imported_by": "imports of it"}
 
 
-def _find_arrows(relations: Relations) -> list[_Arrow]:
-    arrows: list[_Arrow] = []
-    for path in relations.paths():
-        held = relations.hold(path)
-        if held is None:
-            continue
-        for document, (items, _) in enumerate(held.imports):
-            if not items or not relations.documents.is_linked(path, document):
-                continue
-            language = held.documents[document].language
-            named = relations.documents.find_sources(path, language, items)
-            meant = _pair_names(items, relations.documents.find_imports(path, document)) if None in named else {}
-            for item, sources in zip(items, named, strict=True):
-                where = held.locate(item.start, item.end)
-                typed = item.type_only or _is_for_types(held.text, item.start, describe(language).type_guard)
-                if sources is None:
-                    refs = [ref for binding in item.bindings for ref in meant.get((binding.local, binding.start), ())]
-                    sources = [Source(place.path) for ref in refs for place in ref.candidates if place.path != path]
-                    sources += [Source("", ref.module) for ref in refs if ref.status == "external" and ref.module]
-                for source in dict.fromkeys(sources):
-                    package, standard = ("", False) if source.path else _find_package(language, source.module)
-                    arrows.append(
-                        _Arrow(
-                            path, source.path or source.module, where, not source.path, typed or source.type_only,
-                            package, standard,
-                        )
-                    )  # fmt: skip
-    return arrows
-
-
-def _pair_names(items: Sequence[Import], named: list[tuple[str, SymbolRef]]) -> dict[tuple[str, int], list[SymbolRef]]:
-    """What each binding means, by name and place: a name may be imported twice, as two things."""
-    refs: dict[str, list[SymbolRef]] = {}
-    for name, ref in named:
-        refs.setdefault(name, []).append(ref)
-    places: dict[str, list[int]] = {}
-    for item in items:
-        for binding in item.bindings:
-            places.setdefault(binding.local, []).append(binding.start)
-    return {
-        (name, start): found[at : at + 1] if len(found) == len(starts) else found
-        for name, starts in places.items()
-        for found in (refs.get(name, []),)
-        for at, start in enumerate(sorted(starts))
-    }
-
-
-class Packages(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
-    """What the table `packages` of a language says of modules from outside."""
-
-    pattern: str = r"[^.:]*"  # the beginning of a module's name that is its package
-    standard: tuple[str, ...] = ()  # those that come with the language
-    scheme: str = ""  # what may be written before these, and is in any case told
-    has_domains: bool = False  # a package from elsewhere begins with a domain
-
-
-def _find_package(language: str, module: str) -> tuple[str, bool]:
-    """The package that a module from outside belongs to, and whether it comes with the language."""
-    packages = load_table(language, "packages", Packages)
-    bare = module.removeprefix(packages.scheme)
-    if packages.has_domains:
-        return module, "." not in module.partition("/")[0]
-    found = re.match(packages.pattern, bare)
-    name = found[0] if found else bare
-    is_standard = (
-        bare != module or name in packages.standard or (describe(language).is_host and name in sys.stdlib_module_names)
-    )
-    return (f"{packages.scheme}{name}", True) if is_standard else (name, False)
-
-
-_CONDITION = re.compile(rb"[ \t]*if[ \t]+(?:typing\.|t\.)?(\w+)[ \t]*:")
-
-
-def _is_for_types(text: bytes, start: int, guard: str) -> bool:
-    """Whether an import stands below `if TYPE_CHECKING:`."""
-    if not guard:
-        return False
-    begin = text.rfind(b"\n", 0, start) + 1
-    indent = start - begin
-    while indent and begin:
-        line_end, begin = begin, text.rfind(b"\n", 0, begin - 1) + 1
-        line = text[begin:line_end]
-        depth = len(line) - len(line.lstrip(b" \t"))
-        if line.strip() and depth < indent:
-            return (found := _CONDITION.match(line)) is not None and found[1] == guard.encode()
-    return False
-
-
 def _of_tree(
-    links: dict[str, dict[str, _Arrow]],
+    links: dict[str, dict[str, Arrow]],
     cycles: list[tuple[list[str], list[str]]],
     outside: Counter[str],
     standard: set[str],
@@ -252,7 +149,7 @@ def _of_tree(
     return tuple(section for section in sections if section.findings), len(links) or len(outside)
 
 
-def _find_around(relations: Relations, arrows: list[_Arrow], module: str) -> tuple[list[_Arrow], list[_Arrow]]:
+def _find_around(relations: Relations, arrows: list[Arrow], module: str) -> tuple[list[Arrow], list[Arrow]]:
     """What a module imports, and what imports it."""
     linked = relations.paths()
     paths = {path for path in linked if module in (path, module_name(path))} or set(
@@ -262,14 +159,14 @@ def _find_around(relations: Relations, arrows: list[_Arrow], module: str) -> tup
     return [a for a in arrows if a.source in paths], importers
 
 
-def _names(arrow: _Arrow) -> Iterator[str]:
+def _names(arrow: Arrow) -> Iterator[str]:
     """`os`, `os.path` of `import os.path`; `@scope/name` and `@scope/name/inside` of the same."""
     yield from (arrow.package, arrow.target)
     for found in re.finditer(r"::|[./]", arrow.target):
         yield arrow.target[: found.start()]
 
 
-def _of_module(imports: list[_Arrow], importers: list[_Arrow]) -> tuple[Section, ...]:
+def _of_module(imports: list[Arrow], importers: list[Arrow]) -> tuple[Section, ...]:
     return tuple(
         Section(title, title.lower().replace(" ", "_"), len(rows), tuple(rows))
         for title, rows in (
@@ -280,7 +177,7 @@ def _of_module(imports: list[_Arrow], importers: list[_Arrow]) -> tuple[Section,
     )
 
 
-def _describe(arrow: _Arrow, message: str, category: str = "import") -> Finding:
+def _describe(arrow: Arrow, message: str, category: str = "import") -> Finding:
     status = "external" if arrow.external else "resolved"
     details = NodeDetails(arrow.target, "module", find_role(arrow.source), 1, status, "imports")
     return Finding(category, f"{message} (types only)" if arrow.type_only else message, arrow.location, details=details)

@@ -45,6 +45,7 @@ from cq.store.read import Reader, StoredFile, Tree
 
 MAX_TEXT, MAX_LINES = 600, 8  # of a match that is shown
 MAX_CAPTURE = 200
+_AROUND = 800  # tokens of what stands around the matches as JSON
 MAX_PAGE = 90  # lines of matches, where no limit is given
 MAX_LINKS = 1000  # of one expansion
 _DEFINITION = frozenset(kind for kinds in ENTITIES.values() for kind in kinds)
@@ -83,7 +84,7 @@ def _make_answer(result: Result, writer: _Writer, options: QueryOptions, run: Ru
         truncated.append(Truncation("matches", "limit=", plan.limit, result.total, result.total - found))
     if result.dropped:
         truncated.append(Truncation("matches", "memory", MAX_MATCHES, found + result.dropped, result.dropped))
-    used = sum(map(_cost, shown))
+    used = sum(_cost(match, options.measure) for match in shown)
     budget = Budget(0 if options.everything else options.budget, used, len(shown), found, options.page, len(pages))
     return Answer(
         SCHEMA_VERSION,
@@ -110,11 +111,12 @@ def _split_pages(matches: list[Match], options: QueryOptions) -> list[list[Match
     if options.everything:
         return [matches]
     pages: list[list[Match]] = [[]]
+    around = min(_AROUND, options.budget * 2 // 3) if options.measure == "json" else 0
     spent = lines = 0
     for match in matches:
-        cost, height = _cost(match), _height(match)
+        cost, height = _cost(match, options.measure), _height(match)
         full = len(pages[-1]) >= options.limit if options.limit else lines + height > MAX_PAGE
-        if pages[-1] and (full or (options.budget and spent + cost > options.budget)):
+        if pages[-1] and (full or (options.budget and spent + cost > options.budget - around)):
             pages.append([])
             spent = lines = 0
         pages[-1].append(match)
@@ -122,11 +124,15 @@ def _split_pages(matches: list[Match], options: QueryOptions) -> list[list[Match
     return pages
 
 
-def _cost(match: Match) -> int:
-    """Tokens: a token per four bytes of the line, the text and the captures."""
+def _cost(match: Match, measure: str) -> int:
+    """Tokens: a token per four bytes of the line, the text and the captures; as JSON each has its place as well, and
+    the text is there twice."""
     text = 100 if match.symbol >= 0 else min(match.end - match.start, MAX_TEXT)
     captures = sum(min(len(capture.text), MAX_CAPTURE) + 10 for capture in match.captures)
-    return (len(match.path) + len(match.qualified_name) + text + captures + 40) // 4
+    cost = len(match.path) + len(match.qualified_name) + text + captures + 40
+    if measure == "json":
+        cost += 400 + text // 2 + len(match.qualified_name) + sum(130 + len(match.path) for _ in match.captures)
+    return cost // 4
 
 
 def _height(match: Match) -> int:

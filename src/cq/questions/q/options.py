@@ -55,3 +55,4 @@ class QueryOptions(Options, frozen=True):
         int, Meta(ge=0), Option("a page of about so many tokens; 0 is any", metavar="TOKENS", group="answer")
     ] = 8000
     everything: Annotated[bool, Option("everything on one page", "all", group="answer")] = False
+    measure: str = "text"  # what the budget counts

@@ -103,8 +103,11 @@ def _source(
     """At least one line, however small the budget."""
     start = file.text.rfind(b"\n", 0, start) + 1  # with its indentation
     wanted, cut = end, list[Truncation]()
-    if options.page.budget and (end - start) // 4 > options.page.budget:
-        end = file.text.rfind(b"\n", start, start + options.page.budget * 4) + 1
+    room = options.page.budget * 4  # bytes
+    if options.page.measure == "json":  # it escapes some of them, and has a card beside
+        room -= min(room // 8 + 1200, room // 2)
+    if room and end - start > room:
+        end = file.text.rfind(b"\n", start, start + room) + 1
         end = end or (file.text.find(b"\n", start) + 1) or wanted
         lines = file.lines.line(max(wanted - 1, start)) - file.lines.line(end) + 1
         cut.append(Truncation("source", "budget", options.page.budget, (wanted - start) // 4, lines))

@@ -95,6 +95,7 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
 def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
     """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
     Ctrl-C cut short."""
+    from cq.answers.fit import fit_json
     from cq.questions.table import RUNNERS
     from cq.surfaces.render import render_jsonl
     from cq.surfaces.render.answer import find_rows, render_answer, render_arguments, render_plain
@@ -104,7 +105,7 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     run = msgspec.structs.replace(answer.run, argv=tuple(argv), elapsed_ms=elapsed)
     answer = msgspec.structs.replace(answer, run=run)
     if form == "json":
-        sys.stdout.write(render_jsonl([answer]))  # on one line: white space would be a third of it
+        sys.stdout.write(render_jsonl([fit_json(answer)]))  # on one line: white space would be a third of it
     elif form == "jsonl":
         sys.stdout.write(render_jsonl(find_rows(answer)))
     elif form == "plain":

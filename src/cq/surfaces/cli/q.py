@@ -20,5 +20,7 @@ def write(answer: Answer, args: Namespace) -> int:
                 hint="a query has parts like entity=function",
             )
         return print_answer(answer, args)
+    if args.format == "json":
+        return print_answer(answer, args)
     sys.stdout.write(render_query(answer, args.format))
     return 0 if answer.found else 1

@@ -31,7 +31,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Answer
     from cq.questions.table import Question
 
-SPECIAL = ("find", "neighborhood", "q", "read", "run")
+SPECIAL = ("architecture", "find", "neighborhood", "q", "read", "run")
 _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 

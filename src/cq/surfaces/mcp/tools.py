@@ -67,6 +67,7 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
+<<<<<<< HEAD
     """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
     with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
     may break with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would
@@ -75,6 +76,16 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: exceptions, risk, routes,
     side-effects, imports, projects, rank.
+=======
+    """What is around one symbol. what=neighborhood: all of it in short, begin there; calls: every call site with its
+    arguments and caller, if `to` is why also how the target got there; references: every use; impact: what may break
+    with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would break; graph:
+    dependencies and dependents; types: super- and subtypes, members, overriders; path: how it reaches `to`; hover:
+    signature, documentation; lsp: what a language server says, `to` being actions, declaration, definition,
+    document-symbols, hints, implementation, macro, runnables, signature-help, tokens, type-definition,
+    workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: architecture, exceptions, risk, routes,
+    side-effects, imports, rank.
+>>>>>>> main
     `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
@@ -166,7 +177,7 @@ class IndexStatus(msgspec.Struct, forbid_unknown_fields=True):
 
 # Where `target` is not the first argument of a question, or `to` is something: (the key of each).
 _ARGUMENTS = {
-    "imports": ("module", ""), "path": ("source", "target"), "sig-impact": ("target", "to"),
+    "architecture": ("", ""), "imports": ("module", ""), "path": ("source", "target"), "sig-impact": ("target", "to"),
     "lsp": ("target", "plane"), "report": ("target", "preset"), "routes": ("of", ""), "run": ("", ""),
 }  # fmt: skip
 # What `to` is, where the help of the option says it for people.

@@ -27,6 +27,7 @@ from cq.model.answer import (
     ServerDetails,
     SourceDetails,
     TestDetails,
+    ViolationDetails,
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
@@ -152,6 +153,7 @@ def render_source(answer: Answer) -> str:
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
     ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails,
+    ViolationDetails,
 )  # fmt: skip
 
 

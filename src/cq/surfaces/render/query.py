@@ -6,15 +6,13 @@ from collections import Counter
 
 from cq.model.answer import Answer, Finding, LinkDetails, QueryDetails, Section
 from cq.model.errors import UsageError
-from cq.surfaces.render import one_line, render_block, render_heading, render_json, render_jsonl
+from cq.surfaces.render import one_line, render_block, render_heading, render_jsonl
 from cq.surfaces.render.picture import draw_pairs
 
 FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot")
 
 
 def render_query(answer: Answer, form: str) -> str:
-    if form == "json":
-        return render_json(answer)
     if form == "jsonl":
         rows = [
             {"section": section.kind, "finding": finding} for section in answer.sections for finding in section.findings

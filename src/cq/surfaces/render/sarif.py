@@ -1,4 +1,4 @@
-"""Flows as SARIF 2.1.0, for services that show them beside the code."""
+"""Flows and broken rules as SARIF 2.1.0, for services that show them beside the code."""
 
 from __future__ import annotations
 
@@ -6,30 +6,39 @@ from typing import Any
 
 import msgspec
 
-from cq.model.answer import Answer, Finding, RiskDetails
+from cq.model.answer import Answer, Finding, RiskDetails, ViolationDetails
 from cq.model.location import Location
 
 MAX_RESULTS = 25_000  # what services take of one run
 MAX_STEPS = 10_000
 MAX_TAGS = 20
-_LEVELS = {"critical": "error", "high": "error", "medium": "warning", "low": "note"}
+_Shown = RiskDetails | ViolationDetails
+_LEVELS = {
+    "warning": "warning",
+    "info": "note",
+    "critical": "error",
+    "high": "error",
+    "error": "error",
+    "medium": "warning",
+    "low": "note",
+}
 _SCORES = {"critical": "9.5", "high": "8.0", "medium": "5.5", "low": "3.0"}
 _SCHEMA = "https://json.schemastore.org/sarif-2.1.0.json"
 
 
 def render_sarif(answer: Answer) -> str:
-    """One run with every flow of the answer, suppressed ones marked as such."""
+    """One run with every flow or broken rule of the answer, suppressed ones marked as such."""
     found = [
         (finding, finding.details)
         for section in answer.sections
         for finding in section.findings
-        if isinstance(finding.details, RiskDetails)
+        if isinstance(finding.details, _Shown)
     ][:MAX_RESULTS]
     rules: dict[str, dict[str, Any]] = {}
-    for finding, details in found:
-        rules.setdefault(details.rule, _describe_rule(finding, details))
+    for _, details in found:
+        rules.setdefault(details.rule, _describe_rule(details))
     numbers = {name: number for number, name in enumerate(rules)}
-    weaknesses = sorted({details.cwe for _, details in found})
+    weaknesses = sorted({details.cwe for _, details in found if isinstance(details, RiskDetails)})
     run = {
         "tool": {
             "driver": {
@@ -55,7 +64,14 @@ def render_sarif(answer: Answer) -> str:
     return msgspec.json.encode(log).decode() + "\n"
 
 
-def _describe_rule(finding: Finding, details: RiskDetails) -> dict[str, Any]:
+def _describe_rule(details: _Shown) -> dict[str, Any]:
+    if isinstance(details, ViolationDetails):
+        return {
+            "id": details.rule,
+            "shortDescription": {"text": f"{details.rule_kind}: {details.rule}"},
+            "help": {"text": details.reason or details.rule},
+            "defaultConfiguration": {"level": _LEVELS[details.severity]},
+        }
     tags = ["security", f"external/cwe/cwe-{details.cwe:03}", details.risk]
     rule = {
         "id": details.rule,
@@ -68,11 +84,10 @@ def _describe_rule(finding: Finding, details: RiskDetails) -> dict[str, Any]:
     }
     if details.fix:
         rule["help"] = {"text": details.fix}
-    del finding
     return rule
 
 
-def _describe_result(finding: Finding, details: RiskDetails, numbers: dict[str, int]) -> dict[str, Any]:
+def _describe_result(finding: Finding, details: _Shown, numbers: dict[str, int]) -> dict[str, Any]:
     result: dict[str, Any] = {
         "ruleId": details.rule,
         "ruleIndex": numbers[details.rule],
@@ -90,7 +105,7 @@ def _describe_result(finding: Finding, details: RiskDetails, numbers: dict[str, 
             for step in details.witness[:MAX_STEPS]
         ]
         result["codeFlows"] = [{"threadFlows": [{"locations": steps}]}]
-    if details.suppressed:
+    if isinstance(details, RiskDetails) and details.suppressed:
         result["suppressions"] = [{"kind": "inSource", "justification": details.suppressed}]
     return result
 

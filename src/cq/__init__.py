@@ -16,13 +16,8 @@ _PUBLIC = {
         "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
         "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
         "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-<<<<<<< HEAD
         "PassedAt ProjectDetails QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation TypeDetails"
-=======
-        "PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation ViolationDetails"
->>>>>>> main
+        "SourceDetails Target Truncation TypeDetails ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",

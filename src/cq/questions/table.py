@@ -104,17 +104,16 @@ QUESTIONS = {
             formats=PICTURES,
         ),
         Question(
-<<<<<<< HEAD
             "projects",
             "ProjectsOptions",
             "which projects there are (tsconfig.json), what each refers to and extends, its files",
             formats=("md", "json", "jsonl", "plain", "mermaid", "dot", "svg"),
-=======
+        ),
+        Question(
             "architecture",
             "ArchitectureOptions",
             "which rules of architecture hold: what may depend on what",
             formats=("md", "json", "jsonl", "plain", "sarif", "mermaid", "dot", "svg"),
->>>>>>> main
         ),
         Question("types", "TypesOptions", "supertypes, subtypes and members of a type"),
         Question(

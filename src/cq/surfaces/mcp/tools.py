@@ -67,25 +67,14 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
-<<<<<<< HEAD
-    """What is around one symbol. what=neighborhood: all of it in short, the place to begin; calls: every call site
-    with its arguments and caller, if `to` is why also how the target got there; references: every use; impact: what
-    may break with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would
-    break; graph: its dependencies and dependents; types: super- and subtypes, members, guards; path:
-    how it reaches `to`; hover: signature and documentation; lsp: what a language server says, `to` being actions,
-    declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
-    type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: exceptions, risk, routes,
-    side-effects, imports, projects, rank.
-=======
     """What is around one symbol. what=neighborhood: all of it in short, begin there; calls: every call site with its
     arguments and caller, if `to` is why also how the target got there; references: every use; impact: what may break
     with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would break; graph:
-    dependencies and dependents; types: super- and subtypes, members, overriders; path: how it reaches `to`; hover:
+    dependencies and dependents; types: bases, subtypes, members, guards; path: how it reaches `to`; hover:
     signature, documentation; lsp: what a language server says, `to` being actions, declaration, definition,
     document-symbols, hints, implementation, macro, runnables, signature-help, tokens, type-definition,
     workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: architecture, exceptions, risk, routes,
-    side-effects, imports, rank.
->>>>>>> main
+    side-effects, imports, projects, rank.
     `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""

@@ -222,13 +222,16 @@ class KnownShapes:
         held = self.relations.hold(path)
         if held is None or not any(describe(each.language).shapes for each in held.documents):
             return
-        for document, start, end, ref in self.relations.meanings.find_mentions(path, name, (place,)):
-            if ref is None or ref.resolved != place or not _HANDED.match(held.text, end):
-                continue
-            shapes = self.read_document(path, document)
-            for handed in shapes.handed if shapes is not None else ():
-                if handed.start == start:
-                    yield HandedOver(path, document, handed, place, self._find_holder(path, document, start))
+        documents = self.relations.documents
+        names = {name, *documents.find_locals(path, place)}
+        for document, mentions in enumerate(documents.mentions(path)):
+            for _, start, end, role in (mention for each in sorted(names) for mention in mentions.find(each)):
+                if role in ("import", "call", "type", "keyword") or not _HANDED.match(held.text, end):
+                    continue
+                shapes = self.read_document(path, document)
+                for handed in shapes.handed if shapes is not None else ():
+                    if handed.start == start and self.find_function(path, document, handed) == place:
+                        yield HandedOver(path, document, handed, place, self._find_holder(path, document, start))
 
     def _find_holder(self, path: str, document: int, start: int) -> Definition | None:
         held = self.relations.hold(path)

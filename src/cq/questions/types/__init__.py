@@ -27,6 +27,10 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 20
 MAX_LEVELS = 12  # of the structure of a type
+_COUNTED = {
+    "Type Parameters": "parameters of its type", "Referenced Types": "types that it names",
+    "Hands Over": "functions that it hands over", "Handed Over": "times handed over",
+}  # fmt: skip
 _SINGLE = frozenset({"Declaration", "Returns", "Type", "Value", "Structure"})
 
 
@@ -130,7 +134,7 @@ def _make_answer(
         if (rows_ := tuple(finding for finding in findings if id(finding) in kept))
     )
     slices = {
-        title.lower(): Slice(len(findings), title.lower())
+        title.lower(): Slice(len(findings), _COUNTED.get(title, title.lower()))
         for title, findings in parts
         if findings and title not in _SINGLE
     }

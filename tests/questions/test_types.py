@@ -7,6 +7,7 @@ from pathlib import Path
 
 import pytest
 
+from cq import HoverOptions
 from cq.model.answer import TypeDetails
 from tests.support.checks import check_types, open_fixture
 
@@ -57,3 +58,14 @@ def test_calls_say_where_a_function_is_handed_over(tmp_path: Path):
         "narrowed_output_type": "string | undefined",
     }
     assert rows[1] == [(4, {**found, **guard})]
+
+
+def test_hover_says_the_value_of_a_member_of_an_enum(tmp_path: Path):
+    with open_fixture(tmp_path, "//- a.ts\nenum Mode { A, B = 4, C, D = 'x', E = 'y'.length }\n") as workspace:
+        said = [
+            finding.message
+            for name in "ACDE"
+            for section in workspace.hover(HoverOptions(f"Mode.{name}", servers=False)).sections
+            for finding in section.findings
+        ]
+    assert said == ["Mode.A = 0", "Mode.C = 5", 'Mode.D = "x"', "E = 'y'.length"]

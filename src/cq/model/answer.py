@@ -462,6 +462,7 @@ class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     returns: str = ""
     type: str = ""
     doc: str = ""
+    value: str = ""  # of a member of an enum, where the source says it
 
 
 class ServerDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.lsp.item.v1"):

@@ -100,10 +100,10 @@ def test_the_way_from_one_to_another(workspace: Workspace):
 
 def test_a_way_says_which_of_its_links_are_only_possible(workspace: Workspace):
     way = workspace.path(PathOptions("other", "Store.check")).sections[0].findings
-    assert way[0].message.endswith(" at app/use.py:9, ambiguous")
+    assert way[0].message.endswith(" at app/use.py:9, possible")
     reached = workspace.graph(GraphOptions("other", direction="dependencies", depth=1)).sections[0].findings
     assert [node.details.witness for node in reached] == [
-        ("app/use.py:other calls app/base.py:Store.save at app/use.py:9, ambiguous",)
+        ("app/use.py:other calls app/base.py:Store.save at app/use.py:9, possible",)
     ]
 
 

@@ -92,7 +92,7 @@ def note_uncovered(relations: Relations, command: str, paths: Iterable[str], off
 
 def say_doubt(status: str) -> str:
     """What is added to a link that may mean something else."""
-    return "" if status == "resolved" else f", {status}"
+    return {"resolved": "", "ambiguous": ", possible"}.get(status, f", {status}")
 
 
 def check_walk(depth: int, edges: Collection[str], least: float) -> None:

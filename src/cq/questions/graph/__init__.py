@@ -11,6 +11,7 @@ from cq.answers.edges import Edges, Least
 from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.answers.unlinked import note_unlinked
+from cq.answers.words import count
 from cq.graph.walk import Reached, Walk
 from cq.model.answer import SCHEMA_VERSION, Answer, Confidence, Insight, Run, Section, Slice, bucket
 from cq.model.edge import Candidate
@@ -70,7 +71,8 @@ def ask(snapshot: Snapshot, options: GraphOptions) -> Answer:
     )
     links = list(dict.fromkeys(link for found in walks.values() for link in found.links))
     slices = {
-        name: Slice(len(found.nodes) - len(centers), f"{name} within {options.depth}") for name, found in walks.items()
+        name: Slice(len(found.nodes) - len(centers), f"{name} within {count(options.depth, 'step')}")
+        for name, found in walks.items()
     }
     return Answer(
         SCHEMA_VERSION,

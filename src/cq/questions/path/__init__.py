@@ -9,6 +9,7 @@ import msgspec
 
 from cq.answers.edges import Least, edges_option
 from cq.answers.options import Option, Options, Positive
+from cq.answers.words import count
 from cq.graph.walk import Link, Reached, find_paths
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, NodeDetails, Run, Section
 from cq.model.edge import Candidate
@@ -83,11 +84,15 @@ def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
             "ways": len(chains),
         },
         found=len(chains),
-        insight=Insight(describe_target(starts)),
+        insight=Insight(describe_target(starts), headline=_count(chains[: options.limit])),
         sections=sections,
         degraded=() if chains else (event,),
         edges=describe_links(relations, [link for chain in chains for link in chain]),
     )
+
+
+def _count(chains: Sequence[Sequence[Link[Candidate]]]) -> str:
+    return f"{count(len(chains), 'way')} of {count(len(chains[0]), 'step')}" if chains else ""
 
 
 def _drop_overloads(rows: Sequence[Definition]) -> list[Definition]:
@@ -104,7 +109,8 @@ def _describe_step(relations: Relations, link: Link[Candidate]) -> Finding:
     step = relations.describe(Reached(link.target, 1, (link,), link.confidence))
     details = step.details
     if isinstance(details, NodeDetails):
-        doubt = say_doubt(link.status)
-        message = f"{relations.label(link.source)} {link.kind} {details.name} at {relations.place(link)}{doubt}"
+        # Where the link stands says which file its source is of.
+        by = f"{link.source.shown_name or 'its module'} {link.kind} it at {relations.place(link)}"
+        message = f"{details.symbol_kind} {details.name}: {by}{say_doubt(link.status)}"
         step = msgspec.structs.replace(step, message=message)
     return step

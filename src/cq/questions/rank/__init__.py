@@ -8,6 +8,7 @@ import msgspec
 
 from cq.answers.options import Exclude, Include, Inside, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.answers.words import count
 from cq.graph.walk import Reached, rank
 from cq.model.answer import SCHEMA_VERSION, Answer, Finding, Insight, Run, Section, Slice
 from cq.model.edge import Candidate
@@ -58,9 +59,10 @@ def ask(snapshot: Snapshot, options: RankOptions) -> Answer:
 
     def make(node: Candidate) -> Finding:
         finding = relations.describe(Reached(node, 0, (), 1.0))
-        count = incoming[numbers[node]]
-        message = f"{finding.message}: {count} definition{'s' * (count != 1)} depend{'s' * (count == 1)} on it"
-        return msgspec.structs.replace(finding, message=message, score=round(scores[numbers[node]], 6), count=count)
+        users, score = incoming[numbers[node]], scores[numbers[node]]
+        depend = f"{count(users, 'definition')} depend{'s' * (users == 1)} on it"
+        message = f"{finding.message}: {score:.2%}, {depend}"
+        return msgspec.structs.replace(finding, message=message, score=round(score, 6), count=users)
 
     shown, budget, cut = take(nodes, options.page, make)
     sections = (Section("Most Depended On", "rank", len(nodes), tuple(shown)),) if shown else ()
@@ -73,6 +75,7 @@ def ask(snapshot: Snapshot, options: RankOptions) -> Answer:
         insight=Insight(
             None,
             {"links": Slice(len(set(links)), "certain links")},
+            headline=f"ranked by the share of {count(len(set(links)), 'certain link')} that leads to it",
             budget=msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100),
         )
         if nodes

@@ -259,7 +259,7 @@ class _Assembly:
             name = symbol.qualified_name if symbol else self.options.text
             near = self.found.by_file[hit.file.path]
             kind = symbol.kind if symbol else "definition"
-            message = f"{number} of {len(ranked)}: {kind} {name}, {near} mentions in its file"
+            message = f"{number} of {len(ranked)}: {kind} {name}, {count(near, 'mention')} in its file"
             location = hit.file.locate(hit.start, hit.end)
             rows.append(Finding("candidate", message, location, hit.score, hit.confidence))
         return tuple(rows)
@@ -334,10 +334,10 @@ class _Assembly:
         ranked = sorted(groups.items(), key=lambda item: (-sum(max(hit.score, 0) for hit in item[1]), item[0]))
         rows: list[Finding] = []
         for _, hits in ranked[:PREVIEW]:
-            kinds = Counter(hit.category for hit in hits)
+            kinds = Counter(_WORDS.get(hit.category, hit.category.replace("_", " ")) for hit in hits)
             scope = hits[0].file.symbols[hits[0].document][hits[0].scope]
             location = hits[0].file.locate(scope.name_start, scope.name_end)
-            what = ", ".join(f"{count} {kind}" for kind, count in _most(kinds, 4))
+            what = ", ".join(count(number, kind) for kind, number in _most(kinds, 4))
             rows.append(
                 Finding(
                     "context",
@@ -349,10 +349,14 @@ class _Assembly:
         return tuple(rows)
 
     def _uses(self, by_title: dict[str, list[Finding]]) -> Section:
-        others = {kind: count for kind, count in self.counts.items() if kind not in NON_CODE and kind not in _SECTIONS}
+        others = Counter(
+            {kind: total for kind, total in self.counts.items() if kind not in NON_CODE and kind not in _SECTIONS}
+        )
         rows = tuple(by_title.get("Uses by Kind", ()))
-        left = [(kind, count) for kind, count in sorted(others.items(), key=lambda item: (-item[1], item[0]))]
-        counted = tuple(Finding("count", f"{count} {kind}", count=count) for kind, count in left)
+        counted = tuple(
+            Finding("count", count(number, kind.replace("_", " ")), count=number)
+            for kind, number in _most(others, None)
+        )
         total = sum(others.values())
         return Section("Uses by Kind", "uses", total, (*(counted if len(rows) < total else ()), *rows))
 
@@ -361,8 +365,8 @@ class _Assembly:
         kinds = Counter(hit.category for hit in hits)
         files = {kind: len({hit.file.path for hit in hits if hit.category == kind}) for kind in kinds}
         counted = tuple(
-            Finding("count", f"{count} {kind} in {files[kind]} files", count=count)
-            for kind, count in _most(kinds, None)
+            Finding("count", f"{count(number, kind)} in {count(files[kind], 'file')}", count=number)
+            for kind, number in _most(kinds, None)
         )
         rows = tuple(by_title.get("Non-Code", ()))
         note = "" if rows else "collapsed; `--include-strings` lists them"

@@ -205,6 +205,7 @@ def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Defi
 
 
 _PARTS = ("impl", "interface")
+_COUNTED = {"Overrides": "overridden methods", "Overridden By": "overriding methods"}
 
 
 def _is_beside(row: Definition, other: Definition) -> bool:

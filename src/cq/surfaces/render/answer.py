@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable
 
+import msgspec
+
 from cq.answers.words import count_first
 from cq.model.answer import (
     READS,
@@ -171,7 +173,9 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
         said = insight.confidence
         rows.append(f"confidence  {said.bucket}: {said.evidence}, {said.score:g}")
     state = insight.degradation
-    rows.append(f"done        scan {state.scan}, scope {state.scope}, enrichment {state.enrichment}, lsp {state.lsp}")
+    done = {"scan": state.scan, "scope": state.scope, "facts": state.enrichment, "language servers": state.lsp}
+    lacking = ", ".join(f"{stage} {how}" for stage, how in done.items() if how != "ok")
+    rows += [f"not done    {lacking}"] if lacking else []
     budget = insight.budget
     if budget is not None:
         limit = f" of {budget.tokens:,}" if budget.tokens else ""
@@ -181,7 +185,7 @@ def _render_card(answer: Answer, insight: Insight) -> list[str]:
 
 def render_nothing(answer: Answer) -> list[str]:
     query = show_query(answer.summary.get("query", ""))
-    how = " then ".join(answer.summary.get("mode_chain", ()))
+    how = " or ".join(_MODES.get(mode, str(mode)) for mode in answer.summary.get("mode_chain", ()))
     if any(event.category == "timeout" for event in answer.degraded):
         return [f"stopped before anything was found: {query!r}"]
     rows = [f"nothing found: {query!r}" + (f" as {how}" if how else "")]
@@ -195,6 +199,9 @@ def render_nothing(answer: Answer) -> list[str]:
     return rows
 
 
+_MODES = {"identifier": "a name", "literal": "text", "regex": "a regular expression"}
+
+
 def count_shown(section: Section) -> int:
     """The findings that are places, without counts and commands."""
     shown = sum(1 for finding in section.findings if isinstance(finding.details, _SITES))
@@ -205,7 +212,10 @@ def render_section(section: Section, *, titled: bool = True) -> list[str]:
     """A path stands once, whatever is found in its file; what has no place comes first."""
     shown, notes = count_shown(section), [section.note] if section.note else []
     status = _find_status(section)
+    link = _find_link(section)
+    link = link if shown > 1 or link in _TITLES_SAY else ""
     notes += [status] if status == "possible" and shown > 1 else []
+    notes += [link] if link and link not in _TITLES_SAY else []
     lines: list[str] = []
     if titled or notes:
         count = f" ({f'{shown} of ' if 0 < shown < section.total else ''}{section.total:,})" if section.total else ""
@@ -220,8 +230,27 @@ def render_section(section: Section, *, titled: bool = True) -> list[str]:
             key = f"{number}" if is_ordered or finding.location is None else finding.location.path
             files.setdefault(key, []).append(finding)
     for findings in files.values():
-        lines += _render_file(sorted(findings, key=_find_line), status)
+        rows = findings if not link else [_leave_out(finding, f" ({link})") for finding in findings]
+        lines += _render_file(sorted(rows, key=_find_line), status)
     return lines
+
+
+# The title of their section says so.
+_TITLES_SAY = frozenset({"inherits", "overrides"})
+
+
+def _find_link(section: Section) -> str:
+    """What links the definitions of a section to its target, where it is the same of all: said once."""
+    edges = {d.edge for f in section.findings if isinstance(d := f.details, NodeDetails)}
+    ends = {finding.message.rpartition(" (")[2] for finding in section.findings}
+    if len(edges) != 1 or len(ends) != 1:
+        return ""
+    link = ends.pop().removesuffix(")")
+    return link if link.partition(",")[0] in edges else ""
+
+
+def _leave_out(finding: Finding, end: str) -> Finding:
+    return msgspec.structs.replace(finding, message=finding.message.removesuffix(end))
 
 
 def _find_line(finding: Finding) -> tuple[int, int]:
@@ -230,7 +259,7 @@ def _find_line(finding: Finding) -> tuple[int, int]:
 
 
 # Sections that tell one thing after the other, and those that say themselves what the target is.
-_ORDERED = frozenset({"path", "cycle", "steps", "target_tldr"})
+_ORDERED = frozenset({"path", "cycle", "steps", "target_tldr", "rank"})
 _TELLS_TARGET = frozenset({"source", "contracts", "definitions"})
 
 

@@ -282,6 +282,7 @@ ASKED: dict[str, list[str]] = {
     "scopes": ["Daemon"],
     "bytecode": ["Daemon"],
     "rank": [],
+    "projects": [],
     "report": ["refactor-impact", "--target", "class:Daemon"],
     "q": ["pattern='$F($$$A)'"],
     "read": ["surfaces/daemon.py:1-"],

@@ -260,7 +260,6 @@ class ProjectDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field=
     referenced_by: tuple[str, ...] = ()
     extends: tuple[str, ...] = ()
     file_count: int = 0
-    files: tuple[str, ...] = ()  # of a project that was asked about
     out_dir: str = ""
     root_dir: str = ""
     root_dirs: tuple[str, ...] = ()

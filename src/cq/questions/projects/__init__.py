@@ -18,16 +18,17 @@ from cq.model.answer import (
     Run,
     Section,
     Slice,
+    Truncation,
 )
 from cq.model.project import Project
 from cq.model.status import Degraded
 from cq.snapshot.projects import KnownProjects
 
 if TYPE_CHECKING:
-    from cq.snapshot.files import HeldFile
+    from cq.snapshot.files import IndexedFiles
     from cq.snapshot.snapshot import Snapshot
 
-MAX_FILES = 200  # of one project that are listed
+MAX_PROBLEMS = 20  # that are told
 
 
 class ProjectsOptions(Options, frozen=True):
@@ -50,18 +51,23 @@ def ask(snapshot: Snapshot, options: ProjectsOptions) -> Answer:
     files = snapshot.indexed
     every = KnownProjects(files).all()
     projects = [each for each in every if not options.project or each.is_called(options.project)]
-    shown, budget, cut = take(projects, options.page, lambda each: _describe(snapshot, each, bool(options.project)))
-    sections: list[Section] = [Section("Projects", "projects", len(projects), tuple(shown))] if shown else []
-    if options.project and projects:
-        paths = list(dict.fromkeys(path for each in projects for path in each.files))
-        listed = [_describe_file(files.get(path)) for path in paths[:MAX_FILES]]
-        note = f"{MAX_FILES} of {len(paths)}" if len(paths) > MAX_FILES else ""
-        sections.append(Section("Files", "files", len(paths), tuple(each for each in listed if each), note=note))
+    paths = [path for each in projects for path in each.files] if options.project else []
+    rows: list[Project | str] = [*projects, *dict.fromkeys(paths)]
+    shown, budget, cut = take(rows, options.page, lambda row: _describe_row(files, row, bool(options.project)))
+    sections = [
+        Section(title, title.lower(), total, listed)
+        for title, total in (("Projects", len(projects)), ("Files", len(rows) - len(projects)))
+        if (listed := tuple(finding for finding in shown if finding.category == title.lower()[:-1]))
+    ]
+    listed_paths = {each.location.path for each in shown if each.category == "project" and each.location is not None}
     problems = [
         Degraded("projects", "warning", "not_followed", f"{each.path} {problem}", each.path)
         for each in projects
         for problem in each.problems
     ]
+    if len(problems) > MAX_PROBLEMS:
+        cut.append(Truncation("projects", "problems", MAX_PROBLEMS, len(problems), len(problems) - MAX_PROBLEMS))
+        del problems[MAX_PROBLEMS:]
     if options.project and not projects:
         problems.append(Degraded("projects", "info", "nothing", f"no project is called {options.project!r} here"))
     elif not every:
@@ -87,12 +93,20 @@ def ask(snapshot: Snapshot, options: ProjectsOptions) -> Answer:
         sections=tuple(sections),
         degraded=tuple(problems),
         truncated=tuple(cut),
-        edges=tuple(_list_edges(projects)),
+        edges=tuple(_list_edges([each for each in projects if each.path in listed_paths])),
         suggestions=tuple(each.path for each in every[:5]) if options.project and not projects else (),
     )
 
 
-def _describe(snapshot: Snapshot, project: Project, is_one: bool) -> Finding:
+def _describe_row(files: IndexedFiles, row: Project | str, is_one: bool) -> Finding:
+    """A project, or one of its files."""
+    if not isinstance(row, str):
+        return _describe(files, row, is_one)
+    held = files.get(row)
+    return Finding("file", row, held.locate(0, 0) if held is not None else None)
+
+
+def _describe(files: IndexedFiles, project: Project, is_one: bool) -> Finding:
     said = [project.name] if project.name not in (".", project.path.rpartition("/")[0]) else []
     said += [project.kind] if project.kind != "plain" else []
     said.append(f"{len(project.files):,} file{'s' * (len(project.files) != 1)}")
@@ -107,20 +121,16 @@ def _describe(snapshot: Snapshot, project: Project, is_one: bool) -> Finding:
         said += [f"{pattern} is {' or '.join(targets)}" for pattern, targets in project.aliases]
     details = ProjectDetails(
         project.name, project.kind, project.is_composite, project.references, project.referenced_by, project.extends,
-        len(project.files), project.files if is_one else (), project.out_dir, project.root_dir, project.root_dirs,
+        len(project.files), project.out_dir, project.root_dir, project.root_dirs,
         dict(project.aliases), project.workspaces, project.problems,
     )  # fmt: skip
-    held = snapshot.indexed.get(project.path)
+    held = files.get(project.path)
     place = held.locate(0, 0) if held is not None else None
     return Finding("project", "; ".join(said), place, details=details, count=len(project.files))
 
 
 def _shorten(paths: tuple[str, ...], most: int = 6) -> tuple[str, ...]:
     return (*paths[:most], f"{len(paths) - most} more") if len(paths) > most else paths
-
-
-def _describe_file(held: HeldFile | None) -> Finding | None:
-    return None if held is None else Finding("file", held.path, held.locate(0, 0))
 
 
 def _list_edges(projects: list[Project]) -> list[GraphEdge]:

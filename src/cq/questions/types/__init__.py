@@ -30,6 +30,7 @@ MAX_LEVELS = 12  # of the structure of a type
 _COUNTED = {
     "Type Parameters": "parameters of its type", "Referenced Types": "types that it names",
     "Hands Over": "functions that it hands over", "Handed Over": "times handed over",
+    "Overrides": "overridden methods", "Overridden By": "overriding methods",
 }  # fmt: skip
 _SINGLE = frozenset({"Declaration", "Returns", "Type", "Value", "Structure"})
 
@@ -205,7 +206,6 @@ def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Defi
 
 
 _PARTS = ("impl", "interface")
-_COUNTED = {"Overrides": "overridden methods", "Overridden By": "overriding methods"}
 
 
 def _is_beside(row: Definition, other: Definition) -> bool:

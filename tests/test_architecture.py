@@ -199,7 +199,7 @@ OPENERS = {
     "surfaces/cli/__init__.py": "/dev/null",
     "surfaces/cli/options.py": "/proc",
     "surfaces/mcp/stdio.py": "/dev/null",
-    "surfaces/mcp/process.py": "/dev/null",
+    "surfaces/process.py": "/dev/null",
 }
 
 

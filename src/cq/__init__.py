@@ -13,17 +13,18 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef Budget CallArgument CallDetails Candidate Capture Confidence "
-        "CountDetails Degradation DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding "
-        "GraphEdge HoverDetails ImportDetails Insight LinkDetails MatchDetails NameBinding NodeDetails "
-        "PassedAt ProjectDetails QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice "
-        "SourceDetails Target Truncation TypeDetails ViolationDetails"
+        "Agreement Answer ArtifactRef BlameDetails Budget CallArgument CallDetails Candidate Capture "
+        "Confidence CountDetails Degradation DependencyDetails DiagnosticDetails EffectDetails "
+        "ExceptionDetails FactDetails Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails "
+        "MatchDetails MeantName ModuleDetails NameBinding NamesDetails NodeDetails PassedAt ProjectDetails "
+        "QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice SourceDetails "
+        "Target Truncation TypeDetails ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
     "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
     "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
-    "cq.model.history": "Change",
+    "cq.model.history": "Blamed Change",
     "cq.model.location": "Location",
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
@@ -39,6 +40,7 @@ _PUBLIC = {
     "cq.questions.impact": "ImpactOptions",
     "cq.questions.imports": "ImportsOptions",
     "cq.questions.lsp": "LspOptions",
+    "cq.questions.map": "MapOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",
     "cq.questions.path": "PathOptions",
     "cq.questions.projects": "ProjectsOptions",

@@ -5,6 +5,7 @@ from cq.model.answer import (
     Agreement,
     Answer,
     ArtifactRef,
+    BlameDetails,
     Budget,
     CallArgument,
     CallDetails,
@@ -13,6 +14,7 @@ from cq.model.answer import (
     Confidence,
     CountDetails,
     Degradation,
+    DependencyDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -24,7 +26,10 @@ from cq.model.answer import (
     Insight,
     LinkDetails,
     MatchDetails,
+    MeantName,
+    ModuleDetails,
     NameBinding,
+    NamesDetails,
     NodeDetails,
     PassedAt,
     ProjectDetails,
@@ -55,7 +60,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Change
+from cq.model.history import Blamed, Change
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -71,6 +76,7 @@ from cq.questions.hover import HoverOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
 from cq.questions.lsp import LspOptions
+from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
 from cq.questions.projects import ProjectsOptions
@@ -93,19 +99,20 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "Budget", "Bundle", "BundleEdge", "BytecodeOptions",
-    "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change", "Check", "Completion",
-    "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError", "DaemonError",
-    "Degradation", "Degraded", "DiagnosticDetails", "DiagnosticsOptions", "EffectDetails", "EffectsOptions",
-    "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding",
-    "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails",
-    "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus",
-    "LinkDetails", "Location", "LspOptions", "MatchDetails", "MistakeStatus", "NameBinding", "NeighborhoodOptions",
-    "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProjectDetails",
-    "ProjectsOptions", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions",
-    "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails",
-    "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails",
-    "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target",
-    "TestsForOptions", "Truncation", "TypeDetails", "TypesOptions", "UsageError", "Validation", "ViolationDetails",
-    "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "BlameDetails", "Blamed", "Budget", "Bundle",
+    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
+    "Check", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph", "CountDetails", "CqError",
+    "DaemonError", "Degradation", "Degraded", "DependencyDetails", "DiagnosticDetails", "DiagnosticsOptions",
+    "EffectDetails", "EffectsOptions", "ExceptionDetails", "ExceptionsOptions", "ExportReport", "FactDetails",
+    "FindAnswer", "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions",
+    "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol",
+    "Insight", "LanguageStatus", "LinkDetails", "Location", "LspOptions", "MapOptions", "MatchDetails", "MeantName",
+    "MistakeStatus", "ModuleDetails", "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice",
+    "NodeDetails", "Options", "Page", "PassedAt", "PathOptions", "Plan", "ProjectDetails", "ProjectsOptions",
+    "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails",
+    "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run",
+    "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions",
+    "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions",
+    "Truncation", "TypeDetails", "TypesOptions", "UsageError", "Validation", "ViolationDetails", "Workspace",
+    "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

@@ -379,10 +379,11 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "bytecode": [["bytecode", "f"]],
     "rank": [["rank"]],
     "projects": [["projects"]],
+    "map": [["map", "--heat", "churn"]],
     "run": [["run", "--step", '{"type": "imports"}']],
     "report": [["report", "refactor-impact", "f"]],
     "q": [["q", "entity=function"]],
-    "read": [["read", "a.py"]],
+    "read": [["read", "a.py"], ["read", "a.py", "--blame", "--links"]],
     "index": [["index"], ["index", "--full"]],
     "status": [["status"]],
     "watch": [],  # a process of its own, below
@@ -395,6 +396,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "schema": [["schema"]],
     "doctor": [["doctor"]],
     "mcp": [],  # these two speak a protocol, and answer as the commands do
+    "web": [],  # asks as they do: tests/surfaces/test_web.py
     "daemon": [["daemon", "status"]],
     "config": [["config", "get", "daemon"]],
     "init": [["init", "claude"]],

@@ -13,8 +13,9 @@ from pathlib import Path
 import pytest
 import uvicorn
 
-from cq.surfaces.mcp import http
-from cq.surfaces.mcp.http import find_refusal
+from cq.surfaces import serving as bounds
+from cq.surfaces.mcp.http import make_app
+from cq.surfaces.serving import find_refusal
 from tests.support.agents import make_repository, serving
 
 pytestmark = pytest.mark.slow
@@ -158,9 +159,9 @@ def test_half_open_connections_lock_nobody_out(port: int, begun: bytes | str):
 def test_who_does_not_end_a_request_is_hung_up_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch):
     """Also after an answer, on a connection that stays, and one byte at a time."""
     for name in ("_HEAD_SECONDS", "_BODY_SECONDS"):
-        monkeypatch.setattr(http, name, 0.3)
-    app = http.make_app(str(make_repository(tmp_path / "repo")), "127.0.0.1", _PORT, "")
-    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", http=http._Connection, ws="none")
+        monkeypatch.setattr(bounds, name, 0.3)
+    app = make_app(str(make_repository(tmp_path / "repo")), "127.0.0.1", _PORT, "")
+    config = uvicorn.Config(app, host="127.0.0.1", port=0, log_level="error", http=bounds._Connection, ws="none")
     server = uvicorn.Server(config)
     listener = socket.create_server(("127.0.0.1", 0))
     port = listener.getsockname()[1]

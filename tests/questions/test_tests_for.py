@@ -159,3 +159,10 @@ def test_changed_lines_choose_the_tests(tmp_path: Path):
         assert list_tests(answer, "links") == ["test_a.py::test_g"]
         with pytest.raises(UsageError, match="nosuch"):
             workspace.tests_for(TestsForOptions(since="nosuch"))
+
+
+def test_a_test_is_a_test_of_itself(tmp_path: Path):
+    (tmp_path / "test_a.py").write_text("def test_f(): assert True\n")
+    with Workspace.open(tmp_path, index_dir=tmp_path.parent / "index") as workspace:
+        answer = workspace.tests_for(TestsForOptions(("test_f",)))
+    assert list_tests(answer, "links") == ["test_a.py::test_f"]

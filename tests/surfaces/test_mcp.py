@@ -27,10 +27,10 @@ from cq.questions.lsp import ABOUT
 from cq.questions.table import QUESTIONS
 from cq.surfaces.asked import Asked
 from cq.surfaces.mcp import server
-from cq.surfaces.mcp.process import Done
 from cq.surfaces.mcp.server import make_server
 from cq.surfaces.mcp.stdio import greet
 from cq.surfaces.mcp.tools import SCHEMA_VERSION, TOOLS, CodebaseContext, describe_tools, find_around, parse_arguments
+from cq.surfaces.process import Done
 from tests.support.agents import environment, make_repository, serving
 
 pytestmark = pytest.mark.slow
@@ -158,10 +158,12 @@ def test_all_that_is_sent_is_within_the_budget():
     calls += [
         ("codebase_context", {"what": what, "target": target})
         for what in find_around()
-        if what not in ("path", "sig-impact", "lsp", "imports", "rank", "report", "run", "side-effects")
+        if what not in ("path", "sig-impact", "lsp", "imports", "map", "rank", "report", "run", "side-effects")
         for target in ("UsageError", "Daemon")
     ]
-    calls += [("codebase_context", {"what": what, "target": "."}) for what in ("imports", "rank", "side-effects")]
+    calls += [
+        ("codebase_context", {"what": what, "target": "."}) for what in ("imports", "map", "rank", "side-effects")
+    ]
     plan = {"steps": [{"type": "calls", "target": "Daemon"}]}
     calls += [
         ("codebase_context", {"what": "report", "target": "class:Daemon", "to": "refactor-impact"}),

@@ -144,6 +144,7 @@ BASE: dict[str, dict[str, Any]] = {
     "bytecode": {"target": "app/use.py"},
     "rank": {},
     "projects": {},
+    "map": {},
     "run": {"plan": {"steps": [{"type": "imports"}]}},
     "report": {"preset": "dependency-health", "target": "path:app"},
     "q": {"query": "entity=function"},
@@ -154,7 +155,8 @@ VALUES: dict[str, Any] = {
     "lang": ["typescript"], "in": ["web"], "include": ["web/*"], "exclude": ["app/"], "limit": 1, "page": 2,
     "budget": 600, "all": True, "count": True, "by": "file", "depth": 2, "edges": ["imports"], "min_confidence": 0.99,
     "certain": True, "family": True, "why": True, "receiver": "objects", "changed": "HEAD", "cycles": True,
-    "kind": ["definition"], "severity": "error", "pattern": "/send", "of": "send", "method": "POST",
+    "kind": ["definition"], "severity": "error", "pattern": "/send", "of": "send", "method": "POST", "links": True,
+    "blame": True,
 }  # fmt: skip
 # What is asked with and without the option, where that is more than the option beside BASE.
 SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
@@ -207,6 +209,9 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("architecture", "all"): ({"rules": "rules.toml", "limit": 1}, {"limit": None, "all": True}),
     ("rank", "tests"): ({}, {"tests": True}),
     ("projects", "project"): ({}, {"project": "web"}),
+    ("map", "by"): ({}, {"by": "definition"}),
+    ("map", "size"): ({}, {"size": "symbols"}),
+    ("map", "heat"): ({}, {"heat": "fan-in"}),
     ("read", "budget"): ({"target": "app/many.py:1-"}, {"budget": 200}),
     ("read", "all"): ({"target": "app/many.py:1-", "budget": 200}, {"budget": None, "all": True}),
     ("lsp", "plane"): (BASE["lsp"], {"plane": "document-symbols", "target": "app/use.py"}),

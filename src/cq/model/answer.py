@@ -10,6 +10,7 @@ from typing import Any
 
 import msgspec
 
+from cq.model.history import Blamed
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle
 from cq.model.status import Degraded
@@ -450,6 +451,68 @@ class SourceDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="
     others: tuple[Candidate, ...] = ()
 
 
+class MeantName(msgspec.Struct, frozen=True, array_like=True):
+    """An identifier where it stands. `status`: definition, certain, possible, external or
+    unknown. `targets` are numbers of candidates, the likeliest first; `module` is where it comes from when that is
+    outside the repository."""
+
+    line: int
+    col: int
+    name: str
+    status: str
+    targets: tuple[int, ...] = ()
+    evidence: str = ""
+    confidence: float = 0.0
+    module: str = ""
+
+
+class NamesDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.read.names.v1"):
+    """Every identifier of a source, in order, with what it may mean; and its tokens, each as line, column, length and
+    class: comment, string, keyword, … A token of several lines is one for each."""
+
+    language: str
+    hash: str  # of the whole file's text
+    names: tuple[MeantName, ...] = ()
+    targets: tuple[Candidate, ...] = ()
+    tokens: tuple[tuple[int, int, int, str], ...] = ()
+
+
+class BlameDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.read.blame.v1"):
+    """Who wrote the lines, those of one commit together."""
+
+    lines: tuple[Blamed, ...] = ()
+
+
+class ModuleDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.map.module.v1"):
+    """A directory, file or definition of a map. `fan_in` counts the modules that depend on it, `inside` the links that
+    do not leave it; `heat` is 1 for the hottest, `value` what was measured."""
+
+    name: str
+    module_kind: str
+    lines: int
+    symbols: int
+    files: int
+    fan_in: int = 0
+    fan_out: int = 0
+    inside: int = 0
+    heat: float = 0.0
+    heat_by: str = ""
+    value: float = 0.0
+
+
+class DependencyDetails(
+    msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.map.dependency.v1"
+):  # fmt: skip
+    """That one module depends on another: how many links of each kind, `total` in all, and where the first stand."""
+
+    source: str
+    target: str
+    certain: dict[str, int] = {}
+    possible: dict[str, int] = {}
+    sites: tuple[str, ...] = ()
+    total: int = 0
+
+
 class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.hover.contract.v1"):
     """What a name stands for. `source` is the server that said it, or `index`: then it is as written."""
 
@@ -508,6 +571,10 @@ Details = (
     | FactDetails
     | CountDetails
     | SourceDetails
+    | NamesDetails
+    | BlameDetails
+    | ModuleDetails
+    | DependencyDetails
     | HoverDetails
     | ServerDetails
     | ReferenceDetails

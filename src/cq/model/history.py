@@ -23,6 +23,18 @@ class Change(msgspec.Struct, frozen=True):
     note: str = ""  # what keeps this from being all that git would say
 
 
+class Blamed(msgspec.Struct, frozen=True, array_like=True):
+    """Lines of a file that one commit wrote; no commit: they are not committed yet. `time` is when the author wrote
+    them, in seconds of Unix."""
+
+    first: int
+    count: int
+    commit: str = ""
+    author: str = ""
+    time: int = 0
+    summary: str = ""
+
+
 class Revision(msgspec.Struct, frozen=True):
     """What a name meant when it was looked up. `tree` is git's name of what the root holds: equal where the contents of
     two commits are."""

@@ -26,6 +26,7 @@ if TYPE_CHECKING:
     from cq.questions.impact import ImpactOptions
     from cq.questions.imports import ImportsOptions
     from cq.questions.lsp import LspOptions
+    from cq.questions.map import MapOptions
     from cq.questions.neighborhood import NeighborhoodOptions
     from cq.questions.path import PathOptions
     from cq.questions.projects import ProjectsOptions
@@ -125,6 +126,10 @@ class Questions(ABC):
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""
         return self._ask("rank", question)
+
+    def map(self, question: MapOptions | None = None) -> Answer:
+        """How large the modules are, which depend on which, in what cycles. See MapOptions."""
+        return self._ask("map", question)
 
     def neighborhood(self, question: str | NeighborhoodOptions) -> Answer:
         """Everything around one symbol, in 17 sections; the whole of it in `Answer.bundle`. See NeighborhoodOptions."""

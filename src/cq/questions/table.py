@@ -135,6 +135,12 @@ QUESTIONS = {
         Question("scopes", "ScopesOptions", "which names a definition captures, shares and owns"),
         Question("bytecode", "BytecodeOptions", "what a Python definition does with names once compiled"),
         Question("rank", "RankOptions", "the definitions that most of the repository depends on"),
+        Question(
+            "map",
+            "MapOptions",
+            "how large the modules are, which depend on which, and the cycles",
+            formats=("md", "json", "jsonl", "plain", "dot", "svg"),
+        ),
         Question("run", "RunOptions", "several questions of a plan, answered together", vectors=True),
         Question(
             "report",

@@ -58,16 +58,25 @@ class Meanings:
         """(document, start, end, what it means) of every mention of a name in a file's code, one after the other. None
         for a name behind a dot that is not called, unless it is read off `self`, a class or a module."""
         for document, mentions in enumerate(self._documents.mentions(path)):
-            references = mentions.find(name)
-            numbers = self._documents.call_numbers(path, document) if references else {}
+            for place in mentions.find(name):
+                yield document, place.start, place.end, self._find_meaning(path, document, place)
+
+    def find_all(self, path: str, first: int, last: int) -> Iterator[tuple[int, Reference, SymbolRef | None]]:
+        """(document, mention, what it means) of every name in a stretch of a file's code that is no definition, in
+        order; None as above."""
+        for document, references in enumerate(self._documents.index.references(path)):
             for place in references:
-                _, start, end, role = place
-                if start in numbers:
-                    yield document, start, end, self._calls.find_call(path, document, numbers[start])
-                elif role == "attribute" or mentions.is_behind(place):
-                    yield document, start, end, self.find_attribute(path, document, name, start)
-                else:
-                    yield document, start, end, self.find_name(path, document, name, start, role)
+                if first <= place.start and place.end <= last:
+                    yield document, place, self._find_meaning(path, document, place)
+
+    def _find_meaning(self, path: str, document: int, place: Reference) -> SymbolRef | None:
+        name, start, _, role = place
+        number = self._documents.call_numbers(path, document).get(start)
+        if number is not None:
+            return self._calls.find_call(path, document, number)
+        if role == "attribute" or self._documents.mentions(path)[document].is_behind(place):
+            return self.find_attribute(path, document, name, start)
+        return self.find_name(path, document, name, start, role)
 
     def find_name(self, path: str, document: int, name: str, start: int, role: str) -> SymbolRef:
         """What a reference means by the scopes around it."""

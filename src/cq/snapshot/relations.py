@@ -155,6 +155,22 @@ class Relations:
         held, number = self.hold(node.path), self.documents.find_symbol(node)
         return None if held is None or number is None or number < 0 else Definition(held, node.document, number)
 
+    def find_named(self, node: Candidate) -> Definition | None:
+        """As `definition`, but for what links know by its name alone as well: a value, a parameter, a local."""
+        found, held = self.definition(node), self.hold(node.path)
+        if found is not None or held is None or not node.name:
+            return found
+        number = self._values(node.path, node.document).get(node.name)
+        return None if number is None else Definition(held, node.document, number)
+
+    @remembered
+    def _values(self, path: str, document: int) -> dict[str, int]:
+        held, found = self.hold(path), dict[str, int]()
+        symbols = held.symbols[document] if held is not None and document < len(held.symbols) else ()
+        for number in range(len(symbols)):
+            found.setdefault(self.meanings.find_own(path, document, number).name, number)
+        return found
+
     def symbol(self, node: Candidate) -> Symbol | None:
         found = self.definition(node)
         return found.symbol if found else None

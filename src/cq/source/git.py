@@ -18,7 +18,9 @@ from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple
 
-from cq.model.history import Change
+import msgspec
+
+from cq.model.history import Blamed, Change
 from cq.model.source import Skip
 from cq.opening import read_file
 from cq.source.checkout import DIRECTORY, LINK, SUBMODULE, Checkout, GitError, Tracked, open_checkout
@@ -106,6 +108,60 @@ def find_commits(directory: str | os.PathLike[str], limit: int) -> list[tuple[st
     texts = output.decode("utf-8", "replace").split("\1")[1:]
     # A name in quotes is one with control characters; what is indexed has none.
     return [tuple(line for line in text.split("\n") if line and line[0] != '"') for text in texts]
+
+
+def find_authors(directory: str | os.PathLike[str], path: str, text: bytes) -> list[Blamed]:
+    """Who wrote the lines of a text that a file below the directory has now, in order. A line that was not committed
+    yet has no commit. GitError where that cannot be said."""
+    base = real_path(os.fspath(directory))
+    checkout = open_checkout(base)
+    within = f"{base}/{path}"[len(checkout.top) + 1 :]
+    if not os.path.lexists(f"{base}/{path}"):  # its name is no UTF-8
+        raise GitError("git knows it by another name")
+    with Git(checkout, base) as git:
+        commit, status = git.run_any("rev-parse", "--verify", "--quiet", "HEAD^{commit}")
+        if status:
+            raise GitError("nothing is committed yet")
+        old, status = git.run_any("cat-file", "blob", f"{commit.decode().strip()}:{within}")
+        if status:
+            return [Blamed(1, max(text.count(b"\n") + (not text.endswith(b"\n")), 1))]
+        if b"\r\n" in text and b"\r\n" not in old:
+            text = text.replace(b"\r\n", b"\n")
+        _write(f"{git.folder}/text", text)
+        _write(f"{git.folder}/tree/{within}", b"")  # git wants to see the file where it would lie
+        output = git.run(
+            f"--work-tree={git.folder}/tree", "blame", "--porcelain", "--contents", f"{git.folder}/text", "--", within
+        )
+    return _read_blame(output)
+
+
+_NOT_YET = re.compile(rb"0{40,64}")
+
+
+def _read_blame(output: bytes) -> list[Blamed]:
+    """A header of a commit stands where it is met first."""
+    known: dict[bytes, dict[bytes, bytes]] = {}
+    found: list[Blamed] = []
+    name, line = b"", 0
+    for row in output.split(b"\n"):
+        if row[:1] == b"\t":
+            said = known[name]
+            commit = "" if _NOT_YET.fullmatch(name) else name.decode()
+            last = found[-1] if found else None
+            if last is not None and last.commit == commit and last.first + last.count == line:
+                found[-1] = msgspec.structs.replace(last, count=last.count + 1)
+            elif not commit:
+                found.append(Blamed(line, 1))
+            else:
+                author, summary = (said.get(key, b"").decode("utf-8", "replace") for key in (b"author", b"summary"))
+                found.append(Blamed(line, 1, commit, author, int(said.get(b"author-time", b"0")), summary))
+        elif (heading := re.match(rb"([0-9a-f]{40}|[0-9a-f]{64}) \d+ (\d+)", row)) is not None:
+            name, line = heading[1], int(heading[2])
+            known.setdefault(name, {})
+        else:
+            key, _, value = row.partition(b" ")
+            known.get(name, {})[key] = value
+    return found
 
 
 # -- comparing -----------------------------------------------------------------------------------------

@@ -20,7 +20,8 @@ MAX_BYTES = 4 * 1024 * 1024
 
 
 class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaults=True):
-    """`status` asks for the status of the index. `disk_seconds` reads files where there is no index yet."""
+    """`status` asks for the status of the index. `disk_seconds` reads files where there is no index yet; `measure` says
+    what a budget counts: the answer as text, or as JSON."""
 
     question: str
     root: str = ""
@@ -28,6 +29,7 @@ class Asked(msgspec.Struct, frozen=True, forbid_unknown_fields=True, omit_defaul
     format: str = "json"
     refresh: bool = True
     disk_seconds: float = 0.0
+    measure: str = "text"
 
 
 def answer(text: bytes) -> int:
@@ -38,7 +40,7 @@ def answer(text: bytes) -> int:
     asked = msgspec.json.decode(text, type=Asked)
     args = Namespace(
         root=asked.root, index_dir=None, no_refresh=not asked.refresh, max_stale=0.0, disk_seconds=asked.disk_seconds,
-        trust=False, format=asked.format, progress="json", measure="text", config=False, explain=False,
+        trust=False, format=asked.format, progress="json", measure=asked.measure, config=False, explain=False,
         stop_on_error=False, as_of=_take_revision(asked),
     )  # fmt: skip
     if asked.question not in QUESTIONS:
@@ -60,6 +62,8 @@ def read_options(asked: Asked, root: Path, own: dict[str, Any]) -> list[Options]
     except msgspec.ValidationError as error:
         raise _explain(str(error), asked.question, kind, form) from None
     names = {field.name: field.encode_name for field in msgspec.structs.fields(form)}
+    words = [{key: getattr(given, name) for name, key in names.items()} for given in every]
+    return [read_form(kind, each, places, lines=lines, measure=asked.measure, own=own) for each in words]
     words = [{key: getattr(each, name) for name, key in names.items()} for each in every]
     return [read_form(kind, each, places, lines=lines, measure="text", own=own) for each in words]
 

@@ -18,7 +18,7 @@ if TYPE_CHECKING:
     from collections.abc import Mapping
 
 # These run long, measure themselves or are about the daemon: they are never handed over.
-AT_HOME = frozenset({"config", "daemon", "index", "init", "mcp", "watch", "-V", "--version"})
+AT_HOME = frozenset({"config", "daemon", "index", "init", "mcp", "watch", "web", "-V", "--version"})
 MODES = ("auto", "manual", "off")
 MAX_REQUEST = 4 * 1024 * 1024
 # What is handed over only to the same code: its version, its place, and the interpreter that runs it.

@@ -5,6 +5,8 @@ from __future__ import annotations
 import re
 from typing import TYPE_CHECKING, Annotated, ClassVar
 
+import msgspec
+
 from cq.answers.options import Option, Options, Whole
 from cq.answers.page import Page, take
 from cq.answers.words import cut_signature
@@ -12,6 +14,7 @@ from cq.model.answer import (
     EVIDENCE,
     SCHEMA_VERSION,
     Answer,
+    BlameDetails,
     Candidate,
     Confidence,
     Finding,
@@ -24,7 +27,12 @@ from cq.model.answer import (
     bucket,
 )  # fmt: skip
 from cq.model.errors import UsageError
+from cq.model.history import Blamed
+from cq.model.status import Degraded
+from cq.snapshot.relations import note_unlinked
 from cq.snapshot.target import Definition, describe_target, find_file, find_targets
+from cq.source.checkout import GitError
+from cq.source.git import find_authors
 
 if TYPE_CHECKING:
     from cq.model.facts import Symbol
@@ -43,7 +51,9 @@ class ReadOptions(Options, frozen=True):
   cq read QuerySet.get_or_create         a definition, as it stands
   cq read src/app.py                     the outline of a file
   cq read src/app.py:10-40               lines; `10-` reads to the end
-  cq read main --format plain            nothing but the source"""
+  cq read main --format plain            nothing but the source
+  cq read src/app.py --links             what every name in it means, and where that is defined
+  cq read src/app.py:10-40 --blame       which commit wrote which lines, and whose it was"""
 
     target: Annotated[
         str,
@@ -55,7 +65,14 @@ class ReadOptions(Options, frozen=True):
             several=True,
         ),
     ]
+    links: Annotated[bool, Option("the source, and what every name in it means")] = False
+    blame: Annotated[bool, Option("the source, and who wrote its lines when")] = False
     page: Whole = Page(0)
+
+    @property
+    def shares(self) -> int:
+        """How many parts of the answer share the budget."""
+        return 1 + 3 * self.links + self.blame
 
 
 def ask(snapshot: Snapshot, options: ReadOptions) -> Answer:
@@ -64,28 +81,30 @@ def ask(snapshot: Snapshot, options: ReadOptions) -> Answer:
     options.page.check()
     text = options.target.strip()
     if found := _RANGE.match(text):
-        return _read_range(files, options, found["path"], int(found["first"]), int(found["last"] or 0))
+        return _read_range(snapshot, options, found["path"], int(found["first"]), int(found["last"] or 0))
     held = find_file(files, text)
     if held is not None:
+        if options.shares > 1:
+            return _read_range(snapshot, options, held.path, 1, 0)
         return _outline(files, options, held)
     targets = find_targets(files, text)
     if not targets:
         name = re.split(r"[.:>\s]+", text)[-1]
         run, summary = Run(generation=files.generation), {"query": text, "definitions": 0}
         return Answer(SCHEMA_VERSION, "read", run, summary, suggestions=tuple(files.near_names(name)))
-    return _read_symbol(files, options, targets)
+    return _read_symbol(snapshot, options, targets)
 
 
-def _read_symbol(files: Files, options: ReadOptions, targets: list[Definition]) -> Answer:
+def _read_symbol(snapshot: Snapshot, options: ReadOptions, targets: list[Definition]) -> Answer:
     chosen = targets[0]
     symbol, file = chosen.symbol, chosen.file
     target = describe_target(targets)
     finding, cut = _source(file, symbol.start, symbol.end, options, symbol.qualified_name, target.others)
-    return _finish(files, options, [finding], cut, target, {"definitions": len(targets)})
+    return _finish(snapshot, options, [finding], cut, target, {"definitions": len(targets)}, file)
 
 
-def _read_range(files: Files, options: ReadOptions, path: str, first: int, last: int) -> Answer:
-    file = files.get(path)
+def _read_range(snapshot: Snapshot, options: ReadOptions, path: str, first: int, last: int) -> Answer:
+    file = snapshot.files.get(path)
     if file is None:
         raise UsageError(f"{path} is not indexed", hint="paths are named from the root")
     count = len(file.lines)
@@ -94,7 +113,7 @@ def _read_range(files: Files, options: ReadOptions, path: str, first: int, last:
         raise UsageError(f"{path} has no lines {first}-{last}", hint=f"it has {count}")
     end = file.lines.starts[last] if last < count else len(file.text)
     finding, cut = _source(file, file.lines.offset(first), end, options)
-    return _finish(files, options, [finding], cut, None, {"lines": count})
+    return _finish(snapshot, options, [finding], cut, None, {"lines": count}, file)
 
 
 def _source(
@@ -103,6 +122,9 @@ def _source(
     """At least one line, however small the budget."""
     start = file.text.rfind(b"\n", 0, start) + 1  # with its indentation
     wanted, cut = end, list[Truncation]()
+    budget = options.page.budget // options.shares
+    if options.page.budget and (end - start) // 4 > budget:
+        end = file.text.rfind(b"\n", start, start + budget * 4) + 1
     room = options.page.budget * 4  # bytes
     if options.page.measure == "json":  # it escapes some of them, and has a card beside
         room -= min(room // 8 + 1200, room // 2)
@@ -110,7 +132,7 @@ def _source(
         end = file.text.rfind(b"\n", start, start + room) + 1
         end = end or (file.text.find(b"\n", start) + 1) or wanted
         lines = file.lines.line(max(wanted - 1, start)) - file.lines.line(end) + 1
-        cut.append(Truncation("source", "budget", options.page.budget, (wanted - start) // 4, lines))
+        cut.append(Truncation("source", "budget", budget, (wanted - start) // 4, lines))
     where = file.locate(start, end)
     more = f"{file.path}:{file.lines.line(end)}-{file.lines.line(max(wanted - 1, end))}" if end < wanted else ""
     source = file.text[start:end].decode("utf-8", "replace")
@@ -131,10 +153,53 @@ def _outline(files: Files, options: ReadOptions, file: HeldFile) -> Answer:
         return Finding("outline", text, file.locate(symbol.name_start, symbol.name_end))
 
     findings, _, cut = take(rows, options.page, make)
-    return _finish(files, options, findings, cut, None, {"lines": len(file.lines), "symbols": len(rows)})
+    return _answer(files, options, findings, cut, None, {"lines": len(file.lines), "symbols": len(rows)})
+
+
+_NAME_TOKENS = 20  # that a name costs with what it means, about
 
 
 def _finish(
+    snapshot: Snapshot, options: ReadOptions, findings: list[Finding], cut: list[Truncation], target: Target | None,
+    summary: dict[str, int], file: HeldFile,
+) -> Answer:  # fmt: skip
+    """The answer about source, with what was asked for beside it."""
+    where = findings[0].location
+    assert where is not None
+    beside: list[Section] = []
+    events: list[Degraded] = []
+    if options.links:
+        from cq.questions.read.names import describe_names
+
+        most = options.page.budget * 3 // options.shares // _NAME_TOKENS
+        details, count = describe_names(snapshot, file, where.start, where.end, most)
+        if len(details.names) < count:
+            cut.append(Truncation("links", "budget", most, count, count - len(details.names)))
+        beside.append(Section("Names", "names", count, (Finding("names", f"{count:,} names", where, details=details),)))
+    if options.blame:
+        try:
+            last = where.end_line - (where.end_col == 1 and where.end > where.start)
+            lines = _cut_blame(find_authors(snapshot.root, file.path, file.text), where.start_line, last)
+            details, message = BlameDetails(lines), f"{len({each.commit for each in lines}):,} commits"
+            beside.append(Section("Blame", "blame", len(lines), (Finding("blame", message, where, details=details),)))
+        except GitError as error:
+            events.append(Degraded("blame", "warning", "git", f"nobody is named: {error}", file.path))
+    answer = _answer(snapshot.files, options, findings, cut, target, summary)
+    answer = msgspec.structs.replace(answer, sections=(*answer.sections, *beside), degraded=tuple(events))
+    return note_unlinked(snapshot.indexed, answer) if options.links and snapshot.is_indexed else answer
+
+
+def _cut_blame(lines: list[Blamed], first: int, last: int) -> tuple[Blamed, ...]:
+    """Of these lines."""
+    found: list[Blamed] = []
+    for each in lines:
+        start, end = max(each.first, first), min(each.first + each.count - 1, last)
+        if start <= end:
+            found.append(msgspec.structs.replace(each, first=start, count=end - start + 1))
+    return tuple(found)
+
+
+def _answer(
     files: Files, options: ReadOptions, findings: list[Finding], cut: list[Truncation], target: Target | None,
     summary: dict[str, int],
 ) -> Answer:  # fmt: skip

@@ -144,6 +144,9 @@ def _describe(relations: Relations, each: Ranked) -> Finding:
     if item is None:
         details = TestDetails(test.name, test.runner, test.argument, "name")
         return Finding("test", f"{test.name} (by its name)", location, each.score, 0.0, details)
+    if not item.path:  # the test itself is what is asked about
+        details = TestDetails(test.name, test.runner, test.argument, "links", 0, "resolved")
+        return Finding("test", f"{test.name} (is itself a test)", location, each.score, item.confidence, details)
     statuses = {link.status for link in item.path}
     status = next((status for status in ("unresolved", "ambiguous") if status in statuses), "resolved")
     first = item.path[0]

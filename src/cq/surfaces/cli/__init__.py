@@ -38,6 +38,7 @@ COMMANDS: dict[str, tuple[str, str]] = {
     "languages": ("cq.surfaces.cli.languages", "the languages that are read, and what each offers"),
     "schema": ("cq.surfaces.cli.schema", "the JSON Schema of what cq writes"),
     "doctor": ("cq.surfaces.cli.doctor", "what is installed, what is wrong, and what to do about it"),
+    "web": ("cq.surfaces.cli.web", "the answers as pages in a browser"),
     "mcp": ("cq.surfaces.cli.mcp", "answer an agent over the Model Context Protocol"),
     "daemon": ("cq.surfaces.cli.daemon", "a process that keeps answers warm: start, stop, status"),
     "config": ("cq.surfaces.cli.config", "your own settings"),
@@ -51,7 +52,7 @@ ALIASES = {"nb": "neighborhood"}
 GROUPS = {
     "the index": ("index", "status", "watch", "validate", "export", "ingest", "doctor", "languages"),
     "for programs": ("mcp", "schema", "artifact"),
-    "to feel at home": ("init", "completion", "daemon", "config"),
+    "to feel at home": ("web", "init", "completion", "daemon", "config"),
 }
 
 # The process whose user waits, as /proc names it; the daemon sets it to its client's, "" where that goes on.

@@ -47,7 +47,8 @@ def run(args: Namespace) -> int:
 
             serve_stdio(root)
             return 0
-        from cq.surfaces.mcp.http import LOOPBACK, serve_http
+        from cq.surfaces.mcp.http import serve_http
+        from cq.surfaces.serving import LOOPBACK
 
         if address[0] not in LOOPBACK and not token:
             raise UsageError(f"{address[0]} can be reached by others", hint="give --token-file, or use 127.0.0.1")

@@ -8,10 +8,11 @@ from argparse import Namespace
 from cq.model.answer import Answer
 from cq.surfaces.cli.options import print_answer
 from cq.surfaces.render.answer import render_source
+from cq.surfaces.render.read import render_plain_rows
 
 
 def write(answer: Answer, args: Namespace) -> int:
     if args.format == "plain" and answer.found:
-        sys.stdout.write(render_source(answer))
+        sys.stdout.write(render_plain_rows(answer) if args.links or args.blame else render_source(answer))
         return 0
     return print_answer(answer, args)

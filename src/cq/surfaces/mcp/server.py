@@ -27,7 +27,6 @@ from cq.questions.table import QUESTIONS
 from cq.store.overflow import StoredArtifact
 from cq.surfaces.asked import Asked
 from cq.surfaces.mcp.content import make_content, render_pieces
-from cq.surfaces.mcp.process import Done, ask
 from cq.surfaces.mcp.tools import (
     DEFAULT_BUDGET,
     INSTRUCTIONS,
@@ -37,6 +36,7 @@ from cq.surfaces.mcp.tools import (
     describe_tools,
     parse_arguments,
 )
+from cq.surfaces.process import Done, ask
 from cq.surfaces.render import render_json
 from cq.workspace import Workspace
 

@@ -70,11 +70,11 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all of it in short, begin there; calls: every call site with its
     arguments and caller, if `to` is why also how the target got there; references: every use; impact: what may break
     with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would break; graph:
-    dependencies and dependents; types: bases, subtypes, members, guards; path: how it reaches `to`; hover:
+    dependencies and dependents; types: bases, subtypes, members; path: how it reaches `to`; hover:
     signature, documentation; lsp: what a language server says, `to` being actions, declaration, definition,
     document-symbols, hints, implementation, macro, runnables, signature-help, tokens, type-definition,
     workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: architecture, exceptions, risk, routes,
-    side-effects, imports, projects, rank.
+    side-effects, imports, map, projects, rank.
     `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
@@ -110,11 +110,15 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
             raise ValueError(f"{of} needs `to`: {_TO.get(self.what, written[beside].help)}")
         else:
             given[beside] = self.to
-        _refuse(self, of, *(name for name, key in _FILTERS.items() if key not in written))
+        # An option that is called `by` and does not count is none of these.
+        filters = {
+            name: key for name, key in _FILTERS.items() if key != "by" or "by" not in written or written["by"].part
+        }
+        _refuse(self, of, *(name for name, key in _FILTERS.items() if key not in written or name not in filters))
         given |= {key: value for key, value in _filter(self.path, self.languages).items() if value}
         paging = {**_page(self.budget, self.page), **_count(self.by)}
         given |= {key: value for key, value in paging.items() if key in written}
-        twice = [key for key in self.options if key in given or key in _FILTERS.values()]
+        twice = [key for key in self.options if key in given or key in filters.values()]
         if twice:
             raise ValueError(f"options: {twice[0]} is an argument of its own")
         return self.what, given | self.options

@@ -11,6 +11,7 @@ from cq.answers.words import count_first
 from cq.model.answer import (
     READS,
     Answer,
+    BlameDetails,
     CallDetails,
     CountDetails,
     DiagnosticDetails,
@@ -21,6 +22,7 @@ from cq.model.answer import (
     HoverDetails,
     Insight,
     MatchDetails,
+    NamesDetails,
     NodeDetails,
     ReferenceDetails,
     RiskDetails,
@@ -33,6 +35,7 @@ from cq.model.answer import (
 )
 from cq.questions.find.layout import show_query
 from cq.surfaces.render import one_line, render_block, render_heading, show_path
+from cq.surfaces.render.read import render_rows
 from cq.surfaces.render.terminal import fit_width, highlight, highlight_hit, show_place
 
 _INDENT = "  "
@@ -320,6 +323,8 @@ def render_finding(finding: Finding, place: str, indent: str, status: str = "") 
         return [indent + row for row in rows]
     if isinstance(details, SourceDetails):
         return _render_source(place, where.end_line if where else 0, details)
+    if isinstance(details, NamesDetails | BlameDetails):
+        return [f"{indent}{place}: {text}", *(f"{indent}{_INDENT}{row}" for row in render_rows(details))]
     if not isinstance(details, MatchDetails):
         return [f"{indent}{place}: {one_line(text)}"]
     scope = f" ({details.scope})" if details.scope else ""

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from html import escape
 
 from cq.model.answer import GraphEdge
@@ -16,6 +16,7 @@ class Picture:
 
     def __init__(self, pairs: Sequence[tuple[str, str, bool]]) -> None:
         names = dict.fromkeys(name for source, target, _ in pairs for name in (source, target))
+        self.names = list(names)
         self.labels = [show_path(one_line(name)) for name in names]
         numbers = {name: number for number, name in enumerate(names)}
         kept: dict[tuple[int, int], bool] = {}
@@ -28,6 +29,11 @@ class Picture:
 def draw(edges: Sequence[GraphEdge], form: str) -> str:
     """What depends on what: an arrow leads from the dependent to what it depends on."""
     return draw_pairs([(edge.source, edge.target, edge.status != "resolved") for edge in edges], form)
+
+
+def draw_graph(edges: Sequence[GraphEdge], link: Callable[[str], str]) -> str:
+    """As SVG, every node a link to the address that `link` gives of its name."""
+    return draw_svg(Picture([(edge.source, edge.target, edge.status != "resolved") for edge in edges]), link)
 
 
 def draw_pairs(pairs: Sequence[tuple[str, str, bool]], form: str) -> str:
@@ -50,7 +56,7 @@ def draw_dot(picture: Picture) -> str:
     return "\n".join(["digraph cq {", "  rankdir=LR;", *lines, "}"]) + "\n"
 
 
-def draw_svg(picture: Picture) -> str:
+def draw_svg(picture: Picture, link: Callable[[str], str] | None = None) -> str:
     """Layers from left to right by distance from what depends on nothing drawn."""
     layers = _find_layers(len(picture.labels), picture.edges)
     rows: dict[int, int] = {}
@@ -73,8 +79,9 @@ def draw_svg(picture: Picture) -> str:
     for number, label in enumerate(picture.labels):
         x, y = _point(places[number])
         shown = label if len(label) <= 42 else "…" + label[-41:]
-        out.append(f'<rect x="{x}" y="{y - 14}" width="280" height="28" rx="4" fill="white" stroke="black"/>')
-        out.append(f'<text x="{x + 6}" y="{y + 4}">{escape(shown)}<title>{escape(label)}</title></text>')
+        box = f'<rect x="{x}" y="{y - 14}" width="280" height="28" rx="4" fill="white" stroke="black"/>'
+        text = f'<text x="{x + 6}" y="{y + 4}">{escape(shown)}<title>{escape(label)}</title></text>'
+        out += [box, text] if link is None else [f'<a href="{escape(link(picture.names[number]))}">{box}{text}</a>']
     return "\n".join([*out, "</svg>"]) + "\n"
 
 

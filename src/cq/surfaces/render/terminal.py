@@ -17,7 +17,8 @@ from cq.surfaces.render import has_colour, show_path
 root = Path()  # of the answer; links are absolute
 link_format: str | None = None  # as asked for; None: by what the terminal says of itself
 _MOST_BYTES = 200_000  # of source that is highlighted
-_STRONG, _QUIET, _TEXT, _PLACE, _MATCH = "1;34", "2", "32", "36", "1;31"
+_PLACE, _MATCH = "36", "1;31"
+_STYLES = {"keyword": "1;34", "comment": "2", "string": "32"}
 
 
 def show_place(path: str, line: int = 0, col: int = 0, *, named: bool = True) -> str:
@@ -50,30 +51,21 @@ def _find_spans(source: str, language: str) -> list[tuple[int, int, str]]:
     if len(source) > _MOST_BYTES:
         return []
     from cq.languages.registry import get_language
-    from cq.syntax.tree import Node, all_child_count_of, end_of, is_named, kind_of, root_of, start_of, walk
+    from cq.syntax.tokens import find_plain_tokens
 
     known = get_language(language)
     text = source.encode("utf-8", "surrogateescape")
-    tree = known.parse(text) if known else None
-    if tree is None:
-        return []
-
-    def find_style(node: Node) -> str:
-        return _find_style(kind_of(node), named=is_named(node), leaf=all_child_count_of(node) == 0)
-
     spans: list[tuple[int, int, str]] = []
     done = at = 0  # in bytes, in characters
 
     def count(end: int) -> int:
         return at + len(text[done:end].decode("utf-8", "surrogateescape"))
 
-    for node in walk(root_of(tree), lambda node: not find_style(node)):
-        style = find_style(node)
-        if style and start_of(node) >= done:
-            first = count(start_of(node))
-            at, done = first, start_of(node)
-            at, done = count(end_of(node)), end_of(node)
-            spans.append((first, at, style))
+    for start, end, kind in find_plain_tokens(known, text) if known else ():
+        first = count(start)
+        at, done = first, start
+        at, done = count(end), end
+        spans.append((first, at, _STYLES[kind]))
     return spans
 
 
@@ -165,14 +157,6 @@ def _make_link(path: str, line: int, col: int) -> str:
 def _name_host() -> str:
     """With the host's name a terminal knows that the file is on another machine."""
     return "" if sys.platform == "win32" else os.uname().nodename
-
-
-def _find_style(kind: str, *, named: bool, leaf: bool) -> str:
-    if "comment" in kind:
-        return _QUIET
-    if named and "string" in kind and (leaf or kind in ("string", "string_literal", "raw_string_literal")):
-        return _TEXT
-    return _STRONG if leaf and not named and kind.isalpha() else ""
 
 
 def _paint(text: str, style: str) -> str:

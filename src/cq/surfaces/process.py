@@ -41,18 +41,19 @@ class Done(msgspec.Struct, frozen=True):
     errors: str
 
 
-async def ask(asked: Asked, root: str, told: Told, *, alone: bool = False) -> Done:
-    """`told` hears the progress of an index that is made. `alone`: not by the daemon, whose workers may all wait."""
+async def ask(asked: Asked, root: str, told: Told, *, alone: bool = False, own: str = "") -> Done:
+    """`told` hears the progress of an index that is made. `alone`: not by the daemon, whose workers may all wait. `own`
+    is the socket of a daemon that the caller keeps."""
     asked = msgspec.structs.replace(asked, root=root)
     try:
-        return (None if alone else await _ask_daemon(asked, root, told)) or await _run_process(asked, root, told)
+        return (None if alone else await _ask_daemon(asked, root, told, own)) or await _run_process(asked, root, told)
     except OSError as error:
         return Done(2, b"", f"cq: io: {error.strerror or error}: {root}")
 
 
-async def _ask_daemon(asked: Asked, root: str, told: Told) -> Done | None:
+async def _ask_daemon(asked: Asked, root: str, told: Told, own: str) -> Done | None:
     """None where there is none, or it has not said a word: then the work is to be done here."""
-    path, mode = find_socket(), read_mode()
+    path, mode = own or find_socket(), "manual" if own else read_mode()
     link = connect(path) if path and mode != "off" else None
     if link is None:
         if path and mode == "auto":
@@ -81,7 +82,10 @@ async def _ask_daemon(asked: Asked, root: str, told: Told) -> Done | None:
                 group.start_soon(heard.listen, errors)
                 while said[-2:-1] != DONE:
                     await anyio.wait_readable(link)  # pyright: ignore[reportArgumentType]  a socket, without its module
-                    part = link.recv(16)
+                    try:
+                        part = link.recv(16)
+                    except OSError:  # it was killed; as an error it would leave the group as one of several
+                        part = b""
                     if not part:
                         break
                     said += part
@@ -92,7 +96,8 @@ async def _ask_daemon(asked: Asked, root: str, told: Told) -> Done | None:
         except OSError:
             said = b""
         if REPLACE in said:  # it is another version of this program
-            spawn_daemon(path)
+            if not own:
+                spawn_daemon(path)
             return None
         if said[-2:-1] != DONE:
             return Done(2, b"", "cq: daemon: it ended before the answer did (ask again)") if WRITING in said else None

@@ -93,8 +93,8 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
 
 
 def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
-    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
-    Ctrl-C cut short."""
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 3 where what was found
+    is not allowed, 130 for an answer that Ctrl-C cut short."""
     from cq.answers.fit import fit_json
     from cq.questions.table import RUNNERS
     from cq.surfaces.render import render_jsonl
@@ -136,6 +136,8 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     categories = {event.category for event in answer.degraded}
     if "interrupted" in categories:
         return 130
+    if answer.summary.get("not_allowed"):  # found, and not allowed
+        return 3
     # What was stopped has not found nothing.
     return 0 if answer.found else 2 if "timeout" in categories else 1
 

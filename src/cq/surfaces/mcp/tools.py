@@ -71,11 +71,11 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     arguments and caller, if `to` is why also how the target got there; references: every use; impact: what may break
     with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would break; graph:
     dependencies and dependents; types: bases, subtypes, members; path: how it reaches `to`; hover:
-    signature, documentation; lsp: what a language server says, `to` being actions, declaration, definition,
+    signature, doc; lsp: what a language server says, `to` being actions, declaration, definition,
     document-symbols, hints, implementation, macro, runnables, signature-help, tokens, type-definition,
     workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: architecture, exceptions, risk, routes,
     side-effects, imports, map, projects, rank.
-    `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
+    `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 

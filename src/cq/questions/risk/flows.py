@@ -79,7 +79,7 @@ class Analysis:
 
     def note(self, relations: Relations) -> list[Degraded]:
         """What was not followed, and comments that hide nothing or say no reason."""
-        events = note_uncovered(relations, "risk", relations.paths(), "risk")
+        events = note_uncovered(relations, "risk", relations.find_part("")[1], "risk")
         if self.engine.cut:
             place = next(iter(self.engine.cut))[0]
             message = (

@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --quiet --disable-pip-version-check
 
 .DEFAULT_GOAL := help
-.PHONY: help install demo test quick hostile check lint types layers docs docs-check bench train-embeddings format wheel sbom clean
+.PHONY: help install web demo test quick hostile check lint types layers docs docs-check bench train-embeddings format wheel sbom clean
 
 help:
 	@echo "make demo     install, index this repository, show what it knows"
@@ -16,6 +16,7 @@ help:
 	@echo "make check    format, lint, types, layers, docs, tests: the one gate"
 	@echo "make bench    measure (PARTS='syntax …' for some of it)"
 	@echo "make train-embeddings  make the models again: minutes with a GPU, hours without"
+	@echo "make web      make the script of the pages anew (needs node)"
 	@echo "make docs     write the generated parts of the docs"
 	@echo "make format   format and fix what can be fixed"
 	@echo "make wheel    build the wheel into dist/"
@@ -31,6 +32,9 @@ $(STAMP): pyproject.toml
 	@test -x $(BIN)/pip || $(PYTHON) -m venv $(VENV)
 	@$(PIP) install --editable '.[dev]'
 	@touch $@
+
+web: $(STAMP)
+	@cd web && npm ci --ignore-scripts --no-audit --no-fund --silent && npm run --silent check && npm run --silent build
 
 demo: $(STAMP)
 	@echo "== cq index"

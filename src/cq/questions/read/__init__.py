@@ -123,9 +123,7 @@ def _source(
     start = file.text.rfind(b"\n", 0, start) + 1  # with its indentation
     wanted, cut = end, list[Truncation]()
     budget = options.page.budget // options.shares
-    if options.page.budget and (end - start) // 4 > budget:
-        end = file.text.rfind(b"\n", start, start + budget * 4) + 1
-    room = options.page.budget * 4  # bytes
+    room = budget * 4  # bytes
     if options.page.measure == "json":  # it escapes some of them, and has a card beside
         room -= min(room // 8 + 1200, room // 2)
     if room and end - start > room:

@@ -47,7 +47,8 @@ def join(parts: Iterable[Html]) -> Html:
 def link(page: str, **values: object) -> str:
     """The address of a page; what is empty is left out."""
     given = {key.rstrip("_"): value for key, value in values.items() if value not in ("", None, 0, (), False)}
-    return f"/{page}?{urlencode(given, doseq=True, quote_via=quote)}" if given else f"/{page}"
+    written = urlencode(given, doseq=True, safe="/:", quote_via=quote)
+    return f"/{page}?{written}" if given else f"/{page}"
 
 
 def link_place(path: str, line: int = 0, hash: str = "") -> str:

@@ -710,8 +710,7 @@ ROWS: dict[str, type[Row]] = {
     row.ARTIFACT: row
     for row in (
         VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow, SymbolOccurrenceRow, SymbolEdgeRow,
-        GraphRow, TypeFactsRow, ProjectRow, DenseVectorRow,
-        GraphRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow, RiskPartialFlowRow,
+        GraphRow, TypeFactsRow, ProjectRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow, RiskPartialFlowRow,
     )
 }  # fmt: skip
 

@@ -572,7 +572,7 @@ def _check_home(export: _Export, row: Any, where: str) -> None:
 _CHECKS: dict[type[Row], Any] = {
     VirtualDocumentRow: _check_document, SymbolRow: _check_symbol, ChunkRow: _check_chunk, CallSiteRow: _check_call,
     FileRelationsRow: _check_relations, SymbolOccurrenceRow: _check_occurrence, SymbolEdgeRow: _check_edge,
-    GraphRow: _check_node, DenseVectorRow: _check_vectors, TypeFactsRow: _check_types, ProjectRow: _check_project,
+    TypeFactsRow: _check_types, ProjectRow: _check_project,
     GraphRow: _check_node, DenseVectorRow: _check_vectors, RiskSummaryRow: _check_summary, RiskFlowRow: _check_flow,
     RiskLocalFlowRow: _check_place, RiskPartialFlowRow: _check_place,
 }  # fmt: skip

@@ -100,10 +100,7 @@ def export_index(
             if name in names and (form is not None or kind is not DenseVectorRow)
         }
         try:
-            languages = _write_rows(
-                reader, tree, writers, {**_MAKERS, "dense_vectors": vectors.make_rows, "projects": projects.make_rows}
-            )
-            makers = {**_MAKERS, "dense_vectors": vectors.make_rows, **_make_risk(risk)}
+            makers = {**_MAKERS, "dense_vectors": vectors.make_rows, "projects": projects.make_rows, **_make_risk(risk)}
             languages = _write_rows(reader, tree, writers, makers)
             done: list[ExportedArtifact] = []
             pieces: list[Piece] = []

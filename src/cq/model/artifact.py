@@ -710,7 +710,8 @@ ROWS: dict[str, type[Row]] = {
     row.ARTIFACT: row
     for row in (
         VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow, SymbolOccurrenceRow, SymbolEdgeRow,
-        GraphRow, TypeFactsRow, ProjectRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow, RiskPartialFlowRow,
+        GraphRow, TypeFactsRow, ProjectRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow,
+        RiskPartialFlowRow,
     )
 }  # fmt: skip
 

@@ -13,18 +13,18 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef BlameDetails Budget CallArgument CallDetails Candidate Capture "
-        "Confidence CountDetails Degradation DependencyDetails DiagnosticDetails EffectDetails "
-        "ExceptionDetails FactDetails Finding GraphEdge HoverDetails ImportDetails Insight LinkDetails "
-        "MatchDetails MeantName ModuleDetails NameBinding NamesDetails NodeDetails PassedAt QueryDetails "
-        "ReferenceDetails Risk RouteDetails Run Section ServerDetails Slice SourceDetails Target Truncation "
-        "ViolationDetails"
+        "Agreement Answer ArtifactRef AsOf BlameDetails Budget CallArgument CallDetails Candidate Capture "
+        "ChangeDetails CommitDetails Confidence CountDetails Degradation DependencyDetails "
+        "DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding GraphEdge HoverDetails "
+        "ImportDetails Insight LinkDetails MatchDetails MeantName ModuleDetails NameBinding NamesDetails "
+        "NodeDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails "
+        "Slice SourceDetails Target Truncation ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
     "cq.model.errors": "ConfigError CqError DaemonError ProviderError QueryError SourceError StoreError UsageError",
     "cq.model.find": "ConnectionGraph FindAnswer Result ScoreParts",
-    "cq.model.history": "Blamed Change",
+    "cq.model.history": "Blamed Change Commit Revision",
     "cq.model.location": "Location",
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
@@ -33,12 +33,14 @@ _PUBLIC = {
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",
+    "cq.questions.diff": "DiffOptions",
     "cq.questions.exceptions": "ExceptionsOptions",
     "cq.questions.find": "FindOptions",
     "cq.questions.graph": "GraphOptions",
     "cq.questions.hover": "HoverOptions",
     "cq.questions.impact": "ImpactOptions",
     "cq.questions.imports": "ImportsOptions",
+    "cq.questions.log": "LogOptions",
     "cq.questions.lsp": "LspOptions",
     "cq.questions.map": "MapOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",

@@ -5,12 +5,15 @@ from cq.model.answer import (
     Agreement,
     Answer,
     ArtifactRef,
+    AsOf,
     BlameDetails,
     Budget,
     CallArgument,
     CallDetails,
     Candidate,
     Capture,
+    ChangeDetails,
+    CommitDetails,
     Confidence,
     CountDetails,
     Degradation,
@@ -58,7 +61,7 @@ from cq.model.errors import (
     UsageError,
 )
 from cq.model.find import ConnectionGraph, FindAnswer, Result, ScoreParts
-from cq.model.history import Blamed, Change
+from cq.model.history import Blamed, Change, Commit, Revision
 from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
@@ -67,12 +70,14 @@ from cq.questions.architecture import ArchitectureOptions
 from cq.questions.bytecode import BytecodeOptions
 from cq.questions.calls import CallsOptions
 from cq.questions.diagnostics import DiagnosticsOptions
+from cq.questions.diff import DiffOptions
 from cq.questions.exceptions import ExceptionsOptions
 from cq.questions.find import FindOptions
 from cq.questions.graph import GraphOptions
 from cq.questions.hover import HoverOptions
 from cq.questions.impact import ImpactOptions
 from cq.questions.imports import ImportsOptions
+from cq.questions.log import LogOptions
 from cq.questions.lsp import LspOptions
 from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
@@ -96,20 +101,20 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "BlameDetails", "Blamed", "Budget", "Bundle",
-    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture",
-    "Change", "Check", "Completion", "Confidence", "ConfigError", "Configuration", "ConnectionGraph",
-    "CountDetails", "CqError", "DaemonError", "Degradation", "Degraded", "DependencyDetails", "DiagnosticDetails",
-    "DiagnosticsOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails", "ExceptionsOptions",
-    "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions",
-    "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall",
-    "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location",
-    "LspOptions", "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails", "NameBinding",
-    "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page", "PassedAt",
-    "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions",
-    "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Risk", "RiskOptions",
-    "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section",
-    "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError",
-    "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation", "ViolationDetails",
-    "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "AsOf", "BlameDetails", "Blamed", "Budget", "Bundle",
+    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
+    "ChangeDetails", "Check", "Commit", "CommitDetails", "Completion", "Confidence", "ConfigError", "Configuration",
+    "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation", "Degraded", "DependencyDetails",
+    "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
+    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
+    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
+    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
+    "Location", "LogOptions", "LspOptions", "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails",
+    "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page",
+    "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions",
+    "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk",
+    "RiskOptions", "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions",
+    "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step",
+    "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation",
+    "ViolationDetails", "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

@@ -281,6 +281,7 @@ class Workspace(Questions):
         from cq import __version__
         from cq.indexing.vectors import describe
         from cq.questions.export import export_index
+        from cq.questions.risk import open_risk
 
         self.index.keep_fresh(wait=True)
         revision = self.index.revision
@@ -288,6 +289,7 @@ class Workspace(Questions):
             embeddings = describe(self.index, reader, tree)
             return export_index(
                 reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings,
+                risk=open_risk(reader, tree, self.index.config().risk, only),
                 root=self.root, commit=revision and revision.commit,
             )  # fmt: skip
 

@@ -364,6 +364,8 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "impact": [["impact", "f"], ["impact", "--changed"], ["impact", "--changed", "HEAD~1"]],
     "routes": [["routes"]],
     "sig-impact": [["sig-impact", "f", "--to", "f(x)"]],
+    "diff": [["diff"], ["diff", "HEAD~1", "HEAD"], ["diff", "HEAD~1...HEAD"], ["calls", "f", "--as-of", "HEAD~1"]],
+    "log": [["log", "f"], ["log", "f", "--introduced"]],
     "tests-for": [["tests-for", "f"], ["tests-for", "--changed"]],
     "risk": [["risk"], ["risk", "--changed"], ["risk", "rules"]],
     "imports": [["imports"]],

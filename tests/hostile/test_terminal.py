@@ -92,6 +92,8 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "impact": [("Evil.save",), ("--changed",)],
     "routes": [(), ("\u202e",), ("--of", "Evil")],
     "sig-impact": [("Evil.save", "--to", "save(self, \u202e)"), ("Evil.save", "--to", "save(self)")],
+    "diff": [(), ("HEAD",), ("no\u202e",)],
+    "log": [("Evil.save",), ("no\u202e",)],
     "tests-for": [("Evil.save",), ("Evil.save", "--format=pytest"), ("--changed",)],
     "risk": [(), ("rules",), ("coverage",), ("--format=mermaid",), ("no\u202e.py",)],
     "imports": [(), ("--format=plain",)],

@@ -39,7 +39,7 @@ def test_each_source_overrules_the_one_behind_it(tmp_path: Path, monkeypatch: py
     (tmp_path / "cq.toml").write_text('# mine\n[index]\njobs = 3\nmax_files = 9\nexclude = ["gen/"]\ndir = ".cq"\n')
     config = load_config(tmp_path, {"jobs": 1})
     assert (config.index.jobs, config.index.max_files, config.index.exclude) == (1, 9, ("gen/",))
-    sources = {s.name: s.source for s in config.settings if not s.name.startswith("find.")}
+    sources = {s.name: s.source for s in config.settings if not s.name.startswith(("find.", "risk."))}
     assert sources == {
         "root": "default",
         "index.include": "default",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 from typing import Any
 
@@ -11,26 +10,8 @@ import pytest
 from cq import CallsOptions, ImpactOptions, SearchOptions, Workspace
 from cq.model.errors import CqError, UsageError
 from cq.store.prefix import name_tree
+from tests.support.history import commit, git
 from tests.support.index import dump
-
-
-def git(root: Path, *words: str) -> str:
-    identity = ["-c", "user.name=a", "-c", "user.email=a@b", "-c", "core.hooksPath=/dev/null", "-c", "gc.auto=0"]
-    done = subprocess.run(["git", *identity, *words], cwd=root, capture_output=True, text=True, check=True)
-    return done.stdout.strip()
-
-
-def commit(root: Path, files: dict[str, str | bytes | None], message: str = "x") -> str:
-    for name, text in files.items():
-        path = root / name
-        if text is None:
-            path.unlink()
-            continue
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(text if isinstance(text, bytes) else text.encode())
-    git(root, "add", "-A", "-f")
-    git(root, "commit", "-q", "--allow-empty", "-m", message)
-    return git(root, "rev-parse", "HEAD")
 
 
 @pytest.fixture

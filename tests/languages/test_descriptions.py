@@ -15,12 +15,13 @@ from cq.languages.ecmascript.library import Library
 from cq.languages.effects import Effects
 from cq.languages.python.library import KnownFunctions
 from cq.languages.registry import get_language
+from cq.languages.routes import Routes
 from cq.languages.rust.std import Std
 from cq.languages.tables.linking import Rules
-from cq.questions import imports
 from cq.questions.exceptions import handlers
 from cq.questions.q.rules import Patterns
 from cq.questions.tests_for import suites
+from cq.snapshot import arrows
 from cq.source import segments
 from cq.syntax.language import Syntax
 
@@ -28,10 +29,12 @@ FOLDER = Path(languages.__file__).parent / "languages"
 DESCRIPTIONS = sorted(FOLDER.glob("*/*.toml"))
 KNOWN = sorted(FOLDER.glob("*/known/*.toml"))
 TABLES: dict[str, type[Any]] = {
-    "exceptions": handlers.Table, "linking": Rules, "packages": imports.Packages,
+    "exceptions": handlers.Table, "linking": Rules, "packages": arrows.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax, "tests": suites.TestRules,
 }  # fmt: skip
-SCHEMAS: dict[str, type[Any]] = {"effects": Effects, "functions": KnownFunctions, "library": Library, "std": Std}
+SCHEMAS: dict[str, type[Any]] = {
+    "effects": Effects, "functions": KnownFunctions, "library": Library, "routes": Routes, "std": Std,
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("file", DESCRIPTIONS, ids=lambda file: file.stem)

@@ -273,6 +273,17 @@ def test_a_language_that_is_not_covered_is_said(tmp_path: Path):
         assert event.category == "language"  # and not that loading it only defines things
 
 
+def test_a_language_without_links_is_said(tmp_path: Path):
+    (tmp_path / "main.hs").write_text("module Main where\nimport Data.List\nf x = error x\nmain = f 1\n")
+    with Workspace.open(tmp_path, index_dir=tmp_path.with_name("index")) as workspace:
+        for target in ("main.hs", "f", ""):
+            (event,) = workspace.exceptions(target).degraded
+            assert (event.category, "haskell (1 file)" in event.message) == ("language", True)
+        assert "language" in {event.category for event in workspace.side_effects("main.hs").degraded}
+        for answer in (workspace.impact("f"), workspace.graph("f"), workspace.imports(), workspace.rank()):
+            assert "not_linked" in {event.category for event in answer.degraded}, answer.command
+
+
 def test_the_same_as_pythons_own_tree():
     """Every raise and every handler of real packages, which are bare and which are empty."""
     for source in read_installed(limit=250):

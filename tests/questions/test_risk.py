@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -10,7 +11,7 @@ import pytest
 
 from cq import Workspace
 from cq.model.answer import Answer, RiskDetails
-from cq.model.errors import UsageError
+from cq.model.errors import ConfigError, UsageError
 from cq.questions.risk import RiskOptions
 from cq.surfaces.render.sarif import render_sarif
 
@@ -169,3 +170,41 @@ def test_sarif_has_steps_rules_and_weaknesses(root: Path):
 def test_two_runs_say_the_same(root: Path):
     one, other = ask(root), ask(root)
     assert (one.sections, one.edges, one.degraded) == (other.sections, other.edges, other.degraded)
+
+
+OWN_RULES = """
+language = "python"
+
+[[sink]]
+id = "our-runner"
+kind = "command"
+cwe = 78
+message = "our runner runs what it gets"
+fix = "pass a list"
+names = ["runner.go"]
+args = [0]
+"""
+
+
+def test_rules_of_the_user(root: Path):
+    (root / "rules.toml").write_text(OWN_RULES)
+    (root / "cq.toml").write_text('[risk]\nrules = ["rules.toml"]\n')
+    (root / "app.py").write_text("import runner\nfrom flask import request\nrunner.go(request.args['a'])\n")
+    assert [details.rule for details in list_flows(ask(root))] == ["our-runner"]
+
+
+@pytest.mark.parametrize(
+    ("wrong", "message"),
+    [
+        (OWN_RULES.replace('"command"', '"comand"'), "rules.toml:6: kind cannot be 'comand'"),
+        (OWN_RULES.replace("our-runner", "python-sql"), "rules.toml:5: there are two rules 'python-sql'"),
+        (OWN_RULES.replace('"python"', '"pyton"'), "rules.toml:2: language cannot be 'pyton'"),
+        (None, "rules.toml is not read: missing"),
+    ],
+)
+def test_rules_of_the_user_that_are_wrong(root: Path, wrong: str | None, message: str):
+    if wrong is not None:
+        (root / "rules.toml").write_text(wrong)
+    (root / "cq.toml").write_text('[risk]\nrules = ["rules.toml"]\n')
+    with pytest.raises(ConfigError, match=re.escape(message)):
+        ask(root)

@@ -10,7 +10,8 @@ from cq import Workspace
 from cq.languages.facts import extract_facts
 from cq.model.answer import NodeDetails
 from cq.model.errors import UsageError
-from cq.questions.sig_impact import SignatureOptions, check_call, parse_signature, takes_all
+from cq.questions.sig_impact import SignatureOptions
+from cq.snapshot.signatures import check_call, parse_signature, takes_all
 from tests.support.fixture import parse_fixture
 
 

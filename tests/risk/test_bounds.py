@@ -19,7 +19,7 @@ DEEP = 90
 def run(text: str) -> Engine:
     program = TextProgram({"main.py": ("python", text.encode())})
     engine = Engine(program)
-    engine.run([function for document in program.documents for function in document.functions.values()])
+    engine.run_all(program.documents)
     return engine
 
 

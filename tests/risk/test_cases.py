@@ -24,7 +24,7 @@ def find_told(files: dict[str, str], language: str, *, is_strict: bool = False) 
     """(path, line, kind) of everything that is found."""
     program = TextProgram({path: (language, text.encode()) for path, text in files.items()})
     engine = Engine(program, is_strict=is_strict)
-    engine.run([function for document in program.documents for function in document.functions.values()])
+    engine.run_all(program.documents)
     rules = load_rules(language)
     found: Told = set()
     for flow in engine.flows.values():

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import pytest
 
-from cq.language import all_languages
 from cq.model.errors import ConfigError
 from cq.questions.risk import check_rule
 from cq.risk.rules import SinkRule, load_files, load_rules, read_rules
 
-LANGUAGES = [name for name, described in all_languages().items() if described.detail and not described.variant_of]
+LANGUAGES = sorted({file.language for file in load_files()})
 RULES = [(rule, language) for language in LANGUAGES for rule in load_rules(language).by_id.values()]
 
 

@@ -600,7 +600,7 @@ TEXTS: dict[str, dict[str, Text]] = {
     "php": _PHP,
     **dict.fromkeys(("scala", "swift"), _BRACES | _FUNCTIONAL),
     **dict.fromkeys(("haskell", "zig"), _FUNCTIONAL),
-    **dict.fromkeys(("ruby", "shell", "lua", "elixir"), _ENDS),
+    **dict.fromkeys(("ruby", "shell", "lua", "elixir", "julia"), _ENDS),
     "sql": _SQL,
     **dict.fromkeys(("json", "yaml", "toml"), _DATA),
     **dict.fromkeys(("markdown", "mdx", "html", "vue", "svelte", "astro", "css"), _PAGE),

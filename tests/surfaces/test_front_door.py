@@ -16,6 +16,7 @@ import pytest
 
 from cq.query import Query, parse
 from cq.query.vocabulary import TOKENS
+from cq.surfaces.cli import COMMANDS, main
 from cq.surfaces.cli.completion import SCRIPTS
 from tests.support.agents import on_terminal
 
@@ -60,13 +61,40 @@ def test_alone_it_says_what_is_here_and_what_to_ask(root: Path):
     assert cq(root.parent, "--root", str(root)).stdout == done.stdout
 
 
-def test_alone_outside_of_a_repository_it_indexes_nothing(tmp_path: Path):
+def test_alone_outside_of_a_repository_it_answers_as_a_search_does(tmp_path: Path):
     bare = tmp_path / "bare"
     bare.mkdir()
+    (bare / "a.py").write_text("def save(): ...\n")
     done = cq(bare)
     assert (done.returncode, done.stderr) == (0, "")
-    assert "There is no repository" in done.stdout
-    assert not (tmp_path / "cache").exists() or not list((tmp_path / "cache").rglob("*.db"))
+    assert "bare" in done.stdout
+    assert cq(bare, "search", "save").returncode == 0
+
+
+@pytest.mark.parametrize("words", [("-h",), *((name, "-h") for name in COMMANDS)])
+def test_short_help_is_one_screen(words: tuple[str, ...], capsys: pytest.CaptureFixture[str]):
+    assert main(list(words)) == 0
+    lines = capsys.readouterr().out.splitlines()
+    assert len(lines) <= 40
+    assert all(len(line) <= 110 for line in lines)
+    assert "--help`" in lines[-1]
+
+
+def test_help_has_the_options_that_others_share_at_its_end(root: Path):
+    page = cq(root, "calls", "--help").stdout
+    assert (
+        page.index("--family") < page.index("which files:") < page.index("the answer:") < page.index("every command:")
+    )
+    short = cq(root, "calls", "-h").stdout
+    assert "with the methods that override it" in short
+    assert "only these files" not in short
+    assert "--include" in short
+
+
+def test_what_a_question_does_anyway_is_no_unknown_option(root: Path):
+    done = cq(root, "hover", "save", "--lsp")
+    assert done.returncode == 2
+    assert "asks language servers anyway" in done.stderr
 
 
 def test_a_path_counts_from_where_one_is(root: Path):

@@ -260,6 +260,18 @@ def test_an_option_changes_the_answer(workspace: Workspace, question: str, key: 
     assert ask(workspace, question, {**base, **more}) != ask(workspace, question, base)
 
 
+@pytest.mark.parametrize(("question", "key"), [row for row in find_all() if row[1] in ("include", "exclude", "lang")])
+def test_a_filter_that_no_file_fits_is_said(workspace: Workspace, question: str, key: str):
+    if question in ("q", "lsp"):  # queries: tests/questions/test_query.py; of lsp it says whose servers are asked
+        return
+    base = {name: value for name, value in BASE[question].items() if name not in ("lsp", "no_lsp")}
+    answer = ask(workspace, question, {**base, key: ["lua"] if key == "lang" else ["nosuch/**"]})
+    said = "--lang lua: no file here is of it" if key == "lang" else f"--{key} nosuch/**: no file fits it"
+    assert said in [event.message for event in answer.degraded]
+    fitting = ask(workspace, question, {**base, key: ["python"] if key == "lang" else ["app/**"]})
+    assert "filter" not in [event.category for event in fitting.degraded]
+
+
 # Command -> what it is asked about this program.
 ASKED: dict[str, list[str]] = {
     "search": ["text"],

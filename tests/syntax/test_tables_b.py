@@ -1,5 +1,5 @@
-"""Ruby, Shell, SQL, Scala, Swift, Lua, Elixir, Haskell, Zig, data, markup: the marks of their pages, and what none can
-say."""
+"""Ruby, Shell, SQL, Scala, Swift, Lua, Elixir, Haskell, Zig, Julia, data, markup: the marks of their pages, and what
+none can say."""
 
 from __future__ import annotations
 
@@ -21,7 +21,20 @@ _BLOCK = re.compile(r"^## ([^\n]+)\n(.*?)(?=^## |\Z)", re.MULTILINE | re.DOTALL)
 _FENCE = re.compile(r"^(`{3,})(\w+)( parameters)?\n(.*?)^\1$", re.MULTILINE | re.DOTALL)
 CASES = [
     pytest.param({"sh": "shell"}.get(language, language), bool(parameters), snippet, id=f"{page}: {title}")
-    for page in ("ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig", "data", "markdown")
+    for page in (
+        "ruby",
+        "shell",
+        "sql",
+        "scala",
+        "swift",
+        "lua",
+        "elixir",
+        "haskell",
+        "zig",
+        "julia",
+        "data",
+        "markdown",
+    )
     # A page about Markdown holds headings that are none of its own.
     for title, block in _BLOCK.findall(
         re.sub(r"(?m)^(#+ )(?=.*\n# *\^)", "\0\\1", (PAGES / f"{page}.md").read_text("utf-8"))
@@ -64,6 +77,8 @@ def test_case(language: str, parameters: bool, snippet: str):
         ("haskell", "class Eq a => A a where\n  -- | about\n  f :: a", "A", "class Eq a => A a", ()),
         ("zig", "pub inline fn f(a: u8) !void {}", "f", "pub inline fn f(a: u8) !void", ("pub", "inline")),
         ("zig", "const A = packed struct(u8) { b: u8 };", "A", "const A = packed struct(u8)", ()),
+        ("julia", "function f(a::Int,\n  b=1)::T where T\n  a\nend", "f", "function f(a::Int, b=1)::T where T", ()),
+        ("julia", "mutable struct A <: B\nend", "A", "mutable struct A <: B", ("mutable",)),
         ("json", '{"a": {"b": 1}}', "a.b", '"b": 1', ()),
         ("toml", "[a.b]\nc = 1", "a.b", "[a.b]", ()),
         ("markdown", "Title\n=====\n\ntext", "Title", "Title", ()),
@@ -105,6 +120,7 @@ def test_bases(language: str, source: str, bases: tuple[str, ...]):
         ("haskell", "-- | Opens.\n-- Twice.\nf :: Int\nf = 1", "f", "Opens.\nTwice."),
         ("haskell", "{-| Opens. -}\ndata A = A", "A", "Opens."),
         ("zig", "/// Opens.\n/// Twice.\npub fn f() void {}", "f", "Opens.\nTwice."),
+        ("julia", '"""\n    f()\n\nOpens.\n"""\nfunction f() end', "f", "f()\n\nOpens."),
         ("lua", "--[[ Opens.\n  Twice. ]]\nlocal function f() end", "f", "Opens.\nTwice."),
         ("yaml", "# About a.\na: 1", "a", "About a."),
         ("toml", "[x]\n\n# About a.\n[a]\nb = 1", "a", "About a."),
@@ -298,7 +314,9 @@ def test_a_document_inside_another_reads_no_further(language: str, inner: str):
     assert [c.name for c in facts.calls] == (["x"] if language == "sql" else [])
 
 
-@pytest.mark.parametrize("language", ["ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig"])
+@pytest.mark.parametrize(
+    "language", ["ruby", "shell", "sql", "scala", "swift", "lua", "elixir", "haskell", "zig", "julia"]
+)
 @pytest.mark.parametrize("ending", ["\r\n", "\n"])
 def test_line_ends_and_wide_characters(language: str, ending: str):
     sources = {
@@ -307,6 +325,7 @@ def test_line_ends_and_wide_characters(language: str, ending: str):
         "swift": "// é\nfunc größe() { x(\"ü\") }\n", "lua": "-- é\nfunction gross() x(\"ü\") end\n",
         "elixir": "# é\ndef gross(), do: x(\"ü\")\n", "haskell": "-- é\ngross = x \"ü\"\n",
         "zig": "// é\nfn gross() void { x(\"ü\"); }\n",
+        "julia": "# é\nfunction größe()\n  x(\"ü\")\nend\n",
     }  # fmt: skip
     text = sources[language].replace("\n", ending).encode()
     facts = check_document(text, language)

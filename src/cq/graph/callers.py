@@ -10,12 +10,28 @@ from cq.graph.engine.view import View
 from cq.graph.things import APPLIED, TOP, UNKNOWN, Bound, Class, External, Function, Instance, OwnClass, Thing
 from cq.graph.values import NAME, NOTHING, PARAMETER, Values, join
 from cq.language import describe
-from cq.model.code import Choice, Dictionary, Element, Integer, Listing, Literals, Name, Site, Spread, Text, Value
+from cq.model.code import (
+    Choice,
+    Defined,
+    Dictionary,
+    Element,
+    Integer,
+    Lambda,
+    Listing,
+    Literals,
+    Name,
+    ParameterOf,
+    Site,
+    Spread,
+    Text,
+    Value,
+)
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
 
 _APPLYING = frozenset({"call", "apply"})
+_PLAIN = frozenset({"async", "generator"})  # what is exported may be imported under another name
 MAX_CALLERS = 24  # call sites of a name that are asked for a parameter's values
 
 
@@ -92,6 +108,58 @@ class Callers:
             above = unit.calls(name)
             places += [(unit, number) for number in above] if len(above) + len(places) <= MAX_CALLERS else []
         return places
+
+    def is_closed(self, function: Function) -> bool:
+        """Whether all calls of a function may be known: no other document imports it, its own calls it and does nothing
+        else with it. By what is written alone; see `knows_callers`."""
+        linker, unit, definition = self.linker, function.unit, function.definition
+        name, dialect = definition.name, linker.dialect(unit)
+        if function.owner is not None and name in dialect.constructors:
+            name = function.owner.definition.name
+            if function.owner.definition.decorators or self.find_heirs(function.owner):
+                return False
+        elif name in dialect.implied_names or name == dialect.protocols.get("call"):
+            return False
+        if not name or definition.symbol < 0 or definition.decorators or not _PLAIN.issuperset(definition.modifiers):
+            return False
+        places = linker.documents.calls(name) or ()
+        if not 0 < len(places) <= MAX_CALLERS or name in (unit.public() or ()):
+            return False
+        if unit.is_mentioned(name) or linker.documents.is_imported(name):
+            return False
+        return any(
+            caller is unit and self._is_call_of(caller, caller.sites[number], function) for caller, number in places
+        )
+
+    def _is_call_of(self, unit: View, site: Site, function: Function) -> bool:
+        """Whether what is written is a call of a function: by its name, on `self`, on what is made just so."""
+        owner, definition = function.owner, function.definition
+        itself = (Defined(definition.start), Lambda(definition.start))
+        head, _, rest = site.callee.partition(".") if isinstance(site.callee, str) else ("", "", "")
+        binds = unit.find(site.scope, head, site.start) if head else ()
+        value = binds[0].value if len(binds) == 1 else None
+        if owner is None:
+            return not rest and value in itself
+        if not rest:
+            return value == Defined(owner.definition.start) and definition.name != head
+        if rest != definition.name:
+            return False
+        if isinstance(value, ParameterOf) and not value.number:
+            around = self.method_around(unit, site.scope)
+            return around is not None and around.owner is owner and around.definition.start == value.start
+        made = unit.sites[unit.site_at[value]] if isinstance(value, int) and value in unit.site_at else None
+        if made is None or not isinstance(made.callee, str):
+            return False
+        binds = unit.find(made.scope, made.callee, made.start)
+        return len(binds) == 1 and binds[0].value == Defined(owner.definition.start)
+
+    def knows_callers(self, function: Function) -> bool:
+        """Whether no call of its name is of something that nobody knows. For a function that is closed."""
+        linker, name = self.linker, function.definition.name
+        if function.owner is not None and name in linker.dialect(function.unit).constructors:
+            return True  # by the name of the class
+        places = linker.documents.calls(name) or ()
+        return not any(UNKNOWN in values or TOP in values for values in (linker.link(*place) for place in places))
 
     def is_always_given(self, function: Function, number: int) -> bool:
         """Whether every call of the function's name passes the parameter, by what is written alone, and nobody gets the

@@ -23,8 +23,20 @@ from cq.graph.things import (
     OwnClass,
     Thing,
 )
-from cq.graph.values import CONSTRUCTOR, EVERYTHING, INFERRED, MRO, NOTHING, PARAMETER, SCOPE, Values, join, raised
-from cq.model.code import Choice, Dictionary, Each, Listing, ParameterOf, split_receiver
+from cq.graph.values import (
+    CONSTRUCTOR,
+    EVERYTHING,
+    INFERRED,
+    MRO,
+    NOTHING,
+    PARAMETER,
+    PASSED,
+    SCOPE,
+    Values,
+    join,
+    raised,
+)
+from cq.model.code import Choice, Dictionary, Each, Listing, ParameterOf, Spread, split_receiver
 
 if TYPE_CHECKING:
     from cq.graph.link import Linker
@@ -135,11 +147,29 @@ class Calls:
         passed = dialect.find_passed(linker, function, number)
         if passed is not None:
             return passed
+        if linker.callers.is_closed(function):
+            return self._find_all_passed(function, number)
         found = dict(linker.unknown)
         if parameter.default is not None and not linker.callers.is_always_given(function, number):
             at = ANYWHERE if definition.symbol >= 0 else definition.start - 1  # behind it, the parameter has the name
             found = join(found, raised(linker.evaluate(unit, definition.scope, parameter.default, at), PARAMETER))
         return join(found, self._find_passed(function, number))
+
+    def _find_all_passed(self, function: Function, number: int) -> Values:
+        """What a parameter can be at most, since all calls are known."""
+        linker, found = self.linker, NOTHING
+        parameter, definition = function.definition.parameters[number], function.definition
+        for caller, site, skipped in linker.callers.find(function):
+            given = find_argument(function, site, number, skipped)
+            if given is not None:
+                found = join(found, raised(linker.evaluate(caller, site.scope, given, site.start), PASSED))
+            elif parameter.default is None or any(isinstance(value, Spread) for value in site.args):
+                found = join(found, linker.unknown)
+            else:
+                at = ANYWHERE if definition.symbol >= 0 else definition.start - 1
+                values = linker.evaluate(function.unit, definition.scope, parameter.default, at)
+                found = join(found, raised(values, PASSED))
+        return found if linker.callers.knows_callers(function) else join(found, linker.unknown)
 
     def passed(self, function: Function, number: int) -> Values:
         """What calls pass for a parameter, whatever its type says."""
@@ -157,13 +187,15 @@ class Calls:
     def _find_rest(self, function: Function, number: int) -> Values:
         """`*args` and `**kwargs`: what each call passes beyond the other parameters."""
         linker = self.linker
-        found = dict(linker.unknown)
+        is_closed = linker.callers.is_closed(function)
+        is_known = is_closed and linker.callers.knows_callers(function)
+        found = NOTHING if is_known else dict(linker.unknown)
         for caller, site, skipped in linker.callers.find(function):
             value = find_rest(function, site, number, skipped)
             if value is not None:
                 value = self._made_up.setdefault((function, number, caller, site.start, site.end, skipped), value)
                 held = linker.container(get_kind(value), caller, site.scope, site.start, value)
-                found = join(found, {held: PARAMETER})
+                found = join(found, {held: PASSED if is_closed else PARAMETER})
         return found
 
     def result(self, unit: View, number: int) -> Values:

@@ -9,7 +9,7 @@ from cq.graph.callers import find_argument
 from cq.graph.engine.view import View
 from cq.graph.scopes import as_key
 from cq.graph.things import Bound, Container, Function
-from cq.graph.values import ELEMENT, INFERRED, NOTHING, Values, join, raised
+from cq.graph.values import ELEMENT, INFERRED, NOTHING, PASSED, Values, join, raised
 from cq.model.code import (
     Dictionary,
     Each,
@@ -100,7 +100,7 @@ class Containers:
         for store in unit.find_items(value):
             if _may_be(store, key) and id(store) not in hidden:
                 is_alone = False
-                found = join(found, raised(linker.stored(unit, store), ELEMENT))
+                found = join(found, raised(linker.stored(unit, store), PASSED))
         for other, store in (*self._find_passed_items(unit, value), *self._find_foreign_items(container)):
             if _may_be(store, key):
                 is_alone = False
@@ -114,7 +114,10 @@ class Containers:
         is_tuple = isinstance(value, Listing) and value.kind == "tuple"
         is_fixed = is_tuple or (isinstance(value, Dictionary) and len(values) == 1 and not self._is_open(unit, value))
         is_sure = isinstance(value, Each) or (is_alone and is_fixed and (is_tuple or key is not None))
-        return raised(found, INFERRED if is_sure else ELEMENT)
+        # What a variable holds is put there by code that goes by its name; who gets an attribute is not known.
+        name, bind = unit.container_name(value)
+        is_named = (bind is not None or not name) and not name.endswith("[]")
+        return raised(found, INFERRED if is_sure else PASSED if is_named else ELEMENT)
 
     def _is_open(self, unit: View, value: Value) -> bool:
         """Whether other elements may take the place of those that are written: what is spread, what `update` gets."""

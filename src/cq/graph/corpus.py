@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Protocol
 
 from cq.graph.unit import Unit
-from cq.model.code import Code, EntryKind, NamedKind
+from cq.model.code import Code, NamedKind
 
 MAX_EMBEDDED = 255  # documents of one file that are linked
 MAX_DOCUMENTS = 12  # that call or store a name: with more, nobody is asked
@@ -31,12 +31,8 @@ class Corpus(Protocol):
         """Documents that assign to an attribute of that name."""
         ...
 
-    def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
-        """Documents that have a definition so entered: see EntryKind in cq.model.code."""
-        ...
-
-    def defining(self, name: str) -> Sequence[Unit] | None:
-        """The document that has methods of that name; None when there are several."""
+    def entering(self, kind: NamedKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+        """Documents that are found so, as those that have a definition entered so: see NamedKind in cq.model.code."""
         ...
 
 
@@ -49,7 +45,6 @@ class WholeCorpus:
         self._calling: dict[str, list[Unit]] = {}
         self._storing: dict[str, list[Unit]] = {}
         self._entering: dict[tuple[str, str], list[Unit]] = {}
-        self._defining: dict[str, list[Unit]] = {}
         for _, unit in sorted(self.units.items()):
             for name in unit.sites_by_name:
                 self._calling.setdefault(name, []).append(unit)
@@ -58,7 +53,9 @@ class WholeCorpus:
             for entry in unit.entries:
                 self._entering.setdefault(entry, []).append(unit)
             for name in unit.methods_by_name:
-                self._defining.setdefault(name, []).append(unit)
+                self._entering.setdefault(("method", name), []).append(unit)
+            for name in unit.imported_names:
+                self._entering.setdefault(("imported", name), []).append(unit)
 
     def unit(self, path: str) -> Unit | None:
         return self.units.get((path, 0))
@@ -71,13 +68,9 @@ class WholeCorpus:
         found = self._storing.get(name, ())
         return found if len(found) <= most else None
 
-    def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+    def entering(self, kind: NamedKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         found = self._entering.get((kind, name), ())
         return found if len(found) <= most else None
-
-    def defining(self, name: str) -> Sequence[Unit] | None:
-        found = self._defining.get(name, ())
-        return found if len(found) <= 1 else None
 
 
 class StoredCorpus:
@@ -110,11 +103,8 @@ class StoredCorpus:
     def storing(self, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         return self._find(name, "stored", most)
 
-    def entering(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
+    def entering(self, kind: NamedKind, name: str, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         return self._find(name, kind, most)
-
-    def defining(self, name: str) -> Sequence[Unit] | None:
-        return self._find(name, "method", 1)
 
     def _find(self, name: str, kind: NamedKind, most: int = MAX_DOCUMENTS) -> Sequence[Unit] | None:
         key = (name, kind, most)

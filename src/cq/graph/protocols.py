@@ -112,6 +112,27 @@ class Protocols:
                 found.append(methods)
         return found
 
+    def imply_of_key(self, unit: View, scope: int, start: int, names: Collection[str], value: Value) -> list[Values]:
+        """The methods of a key that a container runs: of a dictionary or a set both, of others only those that compare;
+        none where the container has methods of its own. What compares runs only where it must."""
+        linker, key = self.linker, value.keys[0] if isinstance(value, Element) else None
+        if not isinstance(value, Element) or not self._may_be_made(unit, scope, start, key):
+            return []
+        if not any(isinstance(thing, Instance) for thing in linker.evaluate(unit, scope, key, start)):
+            return []
+        holders = linker.evaluate(unit, scope, value.base, start)
+        kinds = {thing.kind if isinstance(thing, Container) else "?" for thing in holders}
+        if holders and all(isinstance(thing, (Instance, External, Class)) for thing in holders):
+            return []
+        found: list[Values] = []
+        for name in names:
+            if name == "__hash__" and kinds <= {"list", "tuple", "generator"} and kinds:
+                continue
+            for methods in self.imply(unit, scope, start, (name,), key):
+                is_sure = name == "__hash__" and kinds and kinds <= {"dict", "set"}
+                found.append(methods if is_sure else {**methods, UNKNOWN: PARAMETER})
+        return found
+
     def _find_first(self, thing: Instance, names: str, level: int) -> Values:
         """The first of these methods, `__str__|__repr__`, that an instance has."""
         for name in names.split("|"):

@@ -32,7 +32,7 @@ from cq.graph.things import (
     Thing,
 )
 from cq.graph.unit import Unit
-from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, Values, join, raised
+from cq.graph.values import IMPORT, INFERRED, NAME, PARAMETER, PASSED, Values, join, raised
 from cq.model.code import (
     Augmented,
     Bind,
@@ -126,7 +126,7 @@ class Resolver:
         if len(values) == 1:
             ((thing, level),) = values.items()
             place = self.find_place(thing)
-            if place is not None and level <= INFERRED:
+            if place is not None and level <= PASSED:
                 return Meaning("resolved", EVIDENCE[level], (place,))
             if place is None and not isinstance(thing, External):
                 return UNRESOLVED
@@ -148,7 +148,7 @@ class Resolver:
         # By name, not by where they stand: definitions that change places change no link.
         ordered = sorted(places, key=lambda place: (places[place], *_name_place(place)))
         level = places[ordered[0]]
-        if len(ordered) == 1 and not is_open and not outside and level <= INFERRED:
+        if len(ordered) == 1 and not is_open and not outside and level <= PASSED:
             return Meaning("resolved", EVIDENCE[level], (ordered[0],))
         return Meaning(
             "ambiguous", EVIDENCE[level], tuple(ordered[:MAX_CANDIDATES]), omitted=max(0, len(ordered) - MAX_CANDIDATES)
@@ -422,11 +422,9 @@ class Resolver:
                 continue
             if isinstance(value, Augmented):
                 value = value.target
+            imply = linker.protocols.imply_of_key if operation.startswith("key") else linker.protocols.imply
             found = linker.ask(
-                home,
-                lambda s=scope, v=value, at=start, o=operation: linker.protocols.imply(
-                    unit, s, at, names.get(o, ()), v
-                ),
+                home, lambda i=imply, s=scope, v=value, at=start, o=operation: i(unit, s, at, names.get(o, ()), v)
             )
             for methods in found:
                 meaning = linker.ask(home, lambda methods=methods: self.mean(methods))

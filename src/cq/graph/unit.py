@@ -5,6 +5,7 @@ from __future__ import annotations
 from bisect import bisect_left
 from collections.abc import Callable, Iterator
 from functools import cached_property
+from typing import cast
 
 from xxhash import xxh3_64_intdigest
 
@@ -12,16 +13,20 @@ from cq.graph.items import ADDING, Items
 from cq.graph.scopes import ROOT, is_defined
 from cq.language import describe
 from cq.model.code import (
+    HOLDERS,
     Attribute,
     Code,
     Definition,
     EntryKind,
+    Form,
     Imported,
     Lambda,
     Named,
     NamedKind,
     Site,
     Store,
+    Value,
+    find_inner,
     label_items,
     split_receiver,
 )
@@ -61,12 +66,39 @@ def find_named(code: Code) -> set[Named]:
     found.update((name, "called") for name in find_called(code))
     found.update((name, "stored") for name in find_stored(code))
     found.update((name, "method") for name in find_named_methods(code))
+    found.update((name, "imported") for name in find_imported_names(code))
     return found
 
 
 def find_named_methods(code: Code) -> set[str]:
     """The names of a Unit's `methods_by_name`: of a language in which a call says nothing of its receiver."""
     return {member.name for member in find_members(code)} if describe(code.language).receiver == "first" else set()
+
+
+def find_imported_names(code: Code) -> set[str]:
+    """What a document takes from others by its name, in the same languages."""
+    given = [bind.value.name for bind in code.binds if isinstance(bind.value, Imported)]
+    return {name for name in given if name != "*"} if describe(code.language).receiver == "first" else set()
+
+
+def find_mentioned(code: Code) -> set[str]:
+    """The last names of all that is passed, bound, stored, put into containers, given back or a default."""
+    todo: list[Value] = [bind.value for bind in code.binds]
+    todo += [store.value for store in code.stores]
+    for site in code.sites:
+        todo += site.args
+        todo += [value for _, value in site.keywords]
+    for definition in code.definitions:
+        todo += (*definition.returns, *definition.yields, *(given.default for given in definition.parameters))
+    found: set[str] = set()
+    for value in todo:
+        if isinstance(value, str):
+            found.add(value.rpartition(".")[2])
+        elif type(value) in HOLDERS:
+            if isinstance(value, Attribute):
+                found.add(value.path.rpartition(".")[2])
+            todo += find_inner(cast("Form", value))
+    return found
 
 
 def find_called(code: Code) -> set[str]:
@@ -148,6 +180,8 @@ class Unit(Items):
                 return name in self.stores_by_name
             case "method":
                 return name in self.methods_by_name
+            case "imported":
+                return name in self.imported_names
             case _:
                 return (kind, name) in self.entries
 
@@ -223,6 +257,14 @@ class Unit(Items):
     @cached_property
     def methods(self) -> list[Definition]:
         return find_members(self.code)
+
+    @cached_property
+    def imported_names(self) -> set[str]:
+        return find_imported_names(self.code)
+
+    @cached_property
+    def mentioned(self) -> set[str]:
+        return find_mentioned(self.code)
 
     @cached_property
     def methods_by_name(self) -> dict[str, list[Definition]]:

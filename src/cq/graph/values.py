@@ -5,7 +5,7 @@ from __future__ import annotations
 from cq.graph.things import TOP, Thing
 
 # Indices into EVIDENCE of cq.model.edge.
-SCOPE, IMPORT, MRO, CONSTRUCTOR, ANNOTATION, ATTRIBUTE, INFERRED, ELEMENT, PARAMETER, NAME = range(10)
+SCOPE, IMPORT, MRO, CONSTRUCTOR, ANNOTATION, ATTRIBUTE, INFERRED, PASSED, ELEMENT, PARAMETER, NAME = range(11)
 
 Values = dict[Thing, int]  # never changed once handed out
 NOTHING: Values = {}

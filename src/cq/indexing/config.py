@@ -31,6 +31,8 @@ from cq.model.config import (
     ModelsConfig,
     NeighborhoodConfig,
     ProvidersConfig,
+    RiskCapsConfig,
+    RiskConfig,
     SectionOrder,
     Setting,
 )
@@ -47,8 +49,8 @@ _SEE = "`cq status --config` shows what holds"
 _TABLES: dict[tuple[str, ...], type[msgspec.Struct]] = {
     (): ConfigFile, ("index",): IndexConfig, ("providers",): ProvidersConfig, ("artifacts",): ArtifactsConfig,
     ("neighborhood",): NeighborhoodConfig, ("neighborhood", "section_order"): SectionOrder,
-    ("find",): FindConfig, ("history",): HistoryConfig, ("architecture",): ArchitectureConfig,
-    ("architecture", "rules"): ArchitectureRule,
+    ("find",): FindConfig, ("risk",): RiskConfig, ("risk", "caps"): RiskCapsConfig, ("history",): HistoryConfig,
+    ("architecture",): ArchitectureConfig, ("architecture", "rules"): ArchitectureRule,
 }  # fmt: skip
 
 
@@ -91,12 +93,13 @@ def load_config(
         for name, key in zip(FindConfig.__struct_fields__, FindConfig.__struct_encode_fields__, strict=True)
         if name not in MODEL_VARIABLES
     ]
+    settings += _list_risk(file.risk, sources)
     settings.append(Setting("history.max_mb", file.history.max_mb, sources.get("history.max_mb", "default")))
     models, chosen, refused = _choose_models(file.find, sources)
     settings += [Setting(f"find.{name}", getattr(models, name), source) for name, source in chosen.items()]
     return Configuration(
         config, tuple(settings), (*notes, *refused), file.queries, file.providers, file.neighborhood, file.artifacts,
-        file.find, models, file.history, file.architecture,
+        file.find, models, file.history, file.architecture, file.risk,
     )  # fmt: skip
 
 
@@ -181,6 +184,16 @@ def _list_providers(config: ProvidersConfig, sources: dict[str, str]) -> list[Se
         where = sources.get(f"lsp.{name}", "default")
         rows.append(Setting(f"providers.lsp.{name}.cmd", server.cmd, where))
         rows.append(Setting(f"providers.lsp.{name}.languages", server.languages, where))
+    return rows
+
+
+def _list_risk(config: RiskConfig, sources: Mapping[str, str]) -> list[Setting]:
+    rows: list[Setting] = []
+    for above, table in (("risk", config), ("risk.caps", config.caps)):
+        for name, key in zip(table.__struct_fields__, table.__struct_encode_fields__, strict=True):
+            if name != "caps":
+                where = sources.get(f"{above}.{key}", "default")
+                rows.append(Setting(f"{above}.{key}", getattr(table, name), where))
     return rows
 
 
@@ -280,6 +293,10 @@ def _convert_file(
     values: dict[str, Any] = table.get("index", {})
     sources = {key: name + _find_line(text, (*above, "index", key)) for key in values}
     sources |= {f"find.{key}": name + _find_line(text, (*above, "find", key)) for key in table.get("find", {})}
+    for key, value in table.get("risk", {}).items():
+        for inner in value if key == "caps" else ("",):
+            path = ("risk", key, inner) if inner else ("risk", key)
+            sources[".".join(path)] = name + _find_line(text, (*above, *path))
     return file, values, sources
 
 

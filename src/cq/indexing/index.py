@@ -75,6 +75,12 @@ class Index:
         revision = None if ref == "latest" else resolve_revision(self.root, ref.removeprefix("rev:"))
         return Index(self.root, self.policy, on_progress=self.on_progress, resident=self.resident, revision=revision)
 
+    def find_parting(self, one: str, other: str) -> str:
+        """The commit from which two revisions went apart."""
+        from cq.indexing.revision import resolve_parting
+
+        return resolve_parting(self.root, one, other)
+
     @property
     def name(self) -> str:
         """What the tree is called in the index."""

@@ -15,7 +15,7 @@ from cq.model.history import Revision
 from cq.source.checkout import GitError
 from cq.source.files import FileEntry, find_stored_files
 from cq.source.read import show_path
-from cq.source.revision import StoredRevision, find_known, find_revision, open_revision
+from cq.source.revision import StoredRevision, find_known, find_parting, find_revision, open_revision
 from cq.store import database
 from cq.store.codec import pack, unpack
 from cq.store.prefix import name_tree
@@ -31,6 +31,14 @@ def resolve_revision(root: Path, ref: str) -> Revision:
     except GitError as error:
         hint = "give a commit, branch or tag of the repository, as git names them: HEAD~3, main, v1.2"
         raise UsageError(f"--as-of {ref}: {error}", hint=hint) from None
+
+
+def resolve_parting(root: Path, one: str, other: str) -> str:
+    """The best common ancestor of two revisions; UsageError where there is none."""
+    try:
+        return find_parting(os.fspath(root), one, other)
+    except GitError as error:
+        raise UsageError(f"{one}...{other}: {error}", hint="give two revisions of one history") from None
 
 
 def refresh_revision(

@@ -377,6 +377,40 @@ class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     is_new: bool = True  # not in the baseline
 
 
+class CommitDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.log.commit.v1"):
+    """A commit and what it made of a definition: introduced, renamed, moved, signature, body, or comments or format.
+    Without a hash it is what is not committed yet."""
+
+    commit: str
+    author: str
+    time: int  # of the author, in seconds since 1970
+    subject: str
+    changes: tuple[str, ...]
+    name: str  # as it was called then
+    path: str
+    old_name: str = ""
+    old_path: str = ""
+
+
+class ChangeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.diff.change.v1"):
+    """What became of a definition between two states. `change` is a key of CHANGES in cq.questions.diff; `score` how
+    sure it is that the old definition and the new are one; `broken` the places that call it as it was."""
+
+    change: str
+    name: str
+    symbol_kind: str
+    role: str
+    old_name: str = ""
+    old_path: str = ""
+    old_signature: str = ""
+    new_signature: str = ""
+    public: bool = False
+    score: float = 1.0
+    reasons: tuple[str, ...] = ()
+    callers: int = 0
+    broken: tuple[str, ...] = ()
+
+
 class RouteDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.routes.route.v1"):
     """Something that comes in from outside. `path` is that of a request, or the name of a command, task or signal; what
     of it nobody knows stands in braces."""
@@ -559,6 +593,8 @@ Details = (
     | EffectDetails
     | RiskDetails
     | RouteDetails
+    | ChangeDetails
+    | CommitDetails
     | ViolationDetails
 )
 

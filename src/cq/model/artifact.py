@@ -71,6 +71,44 @@ class ChunkIdentity(Part, frozen=True):
     collision_of: ChunkUid | None
 
 
+Severity = Literal["low", "medium", "high", "critical"]
+
+
+class SignalCount(Part, frozen=True):
+    count: Count
+    top_categories: Annotated[tuple[str, ...], Meta(max_length=3)]
+
+
+class SinkCount(Part, frozen=True):
+    count: Count
+    max_severity: Severity | None
+    top_categories: Annotated[tuple[str, ...], Meta(max_length=3)]
+
+
+class PlainCount(Part, frozen=True):
+    count: Count
+
+
+class Interprocedural(Part, frozen=True):
+    enabled: bool
+    summary_only: bool
+
+
+class CompactRisk(Part, frozen=True):
+    """What of risk stands in one chunk, without its places."""
+
+    schema_version: Literal[1]
+    sources: SignalCount
+    sinks: SinkCount
+    sanitizers: PlainCount
+    local_flows: PlainCount
+    interprocedural: Interprocedural
+
+
+class ChunkRisk(Part, frozen=True):
+    summary: CompactRisk
+
+
 class ChunkRow(Row, frozen=True, kw_only=True):
     """A piece of code that can be found and read alone. The module chunk of a document owns its root-level code."""
 
@@ -104,7 +142,7 @@ class ChunkRow(Row, frozen=True, kw_only=True):
     breadcrumb: str
     relevant_imports: tuple[str, ...]
     identity: ChunkIdentity
-    risk: dict[str, Any] | None  # {summary}; null until risk is computed
+    risk: ChunkRisk | None  # null where nothing was seen, and where risk was not asked for
     truncated: Truncated = UNSET
 
     def key(self) -> tuple[Any, ...]:
@@ -409,12 +447,172 @@ class DenseVectorRow(Row, frozen=True, kw_only=True):
         return self.file, self.chunk_uid
 
 
+class RiskEvidence(Part, frozen=True):
+    file: RepoPath
+    line: Line
+    column: Line
+    snippet_hash: Sha1 | None
+
+
+class RiskSignal(Part, frozen=True):
+    """A rule that a chunk holds something of, with the first places."""
+
+    rule_id: Word
+    rule_name: str
+    rule_type: Literal["source", "sink", "sanitizer"]
+    category: str | None
+    severity: Severity | None
+    confidence: Share | None
+    tags: tuple[str, ...]
+    evidence: Annotated[tuple[RiskEvidence, ...], Meta(max_length=3)]
+
+
+RiskSignals = Annotated[tuple[RiskSignal, ...], Meta(max_length=50)]
+
+
+class RulePair(Part, frozen=True):
+    source_rule_id: Word
+    sink_rule_id: Word
+
+
+class LocalFlows(Part, frozen=True):
+    count: Count
+    has_any: bool
+    rule_pairs: Annotated[tuple[RulePair, ...], Meta(max_length=50)]
+
+
+class RiskLimits(Part, frozen=True):
+    evidence_per_signal: Count
+    max_signals_per_kind: Count
+    truncated: bool
+    dropped_fields: tuple[str, ...]
+
+
+class RiskSymbol(Part, frozen=True):
+    name: str
+    kind: Word
+    language: str | None
+
+
+class RiskSummaryRow(Row, frozen=True, kw_only=True):
+    """What of risk stands in one chunk. `chunkId` is the chunkUid."""
+
+    ARTIFACT = "risk_summaries"
+    ORDER = ("file", "chunkId")
+    LISTS = ("sanitizers", "sinks", "sources")
+
+    chunk_id: ChunkUid
+    file: RepoPath
+    symbol: RiskSymbol
+    sources: RiskSignals
+    sinks: RiskSignals
+    sanitizers: RiskSignals
+    local_flows: LocalFlows
+    limits: RiskLimits
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.chunk_id
+
+
+class FlowEndpoint(Part, frozen=True):
+    chunk_id: ChunkUid
+    rule_id: Word
+    rule_name: str
+    rule_type: Literal["source", "sink"]
+    category: str | None
+    severity: Severity | None
+    confidence: Share | None
+
+
+class FlowPath(Part, frozen=True):
+    chunk_ids: tuple[ChunkUid, ...]
+    call_site_ids_by_step: tuple[tuple[Sha1, ...], ...]  # of each step from one chunk to the next
+
+
+class FlowNotes(Part, frozen=True):
+    strictness: Literal["conservative", "argAware"]
+    sanitizer_policy: Literal["terminate", "weaken"]
+    hop_count: Count
+    sanitizer_barriers_hit: Count
+    caps_hit: tuple[str, ...]
+
+
+class RiskFlowRow(Row, frozen=True, kw_only=True):
+    """Data from a source in one chunk to a sink in another. `fingerprint` is the id that `cq risk` shows, which stays
+    when lines move; it is null where no data was followed (`conservative`)."""
+
+    ARTIFACT = "risk_flows"
+    ORDER = ("file", "source.chunkId", "source.ruleId", "sink.chunkId", "sink.ruleId", "path", "flowId")
+
+    flow_id: Sha1
+    file: RepoPath  # of the source
+    source: FlowEndpoint
+    sink: FlowEndpoint
+    path: FlowPath
+    confidence: Share
+    notes: FlowNotes
+    fingerprint: str | None
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        source, sink = self.source, self.sink
+        return (
+            self.file, source.chunk_id, source.rule_id, sink.chunk_id, sink.rule_id, self.path.chunk_ids, self.flow_id
+        )  # fmt: skip
+
+
+class RiskLocalFlowRow(Row, frozen=True, kw_only=True):
+    """Data from a source to a sink of the same chunk."""
+
+    ARTIFACT = "risk_local_flows"
+    ORDER = ("file", "chunkId", "source.line", "sink.line", "sinkRuleId", "sourceRuleId", "fingerprint")
+
+    chunk_id: ChunkUid
+    file: RepoPath
+    source_rule_id: Word
+    sink_rule_id: Word
+    category: Word
+    severity: Severity
+    confidence: Share
+    source: RiskEvidence
+    sink: RiskEvidence
+    fingerprint: Word
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return (
+            self.file, self.chunk_id, self.source.line, self.sink.line, self.sink_rule_id, self.source_rule_id,
+            self.fingerprint,
+        )  # fmt: skip
+
+
+class RiskPartialFlowRow(Row, frozen=True, kw_only=True):
+    """Where data was followed no further, and why: a library call that no rule knows (it passes data on), a function
+    that is too large, a flow deeper than the cap."""
+
+    ARTIFACT = "risk_partial_flows"
+    ORDER = ("file", "line", "column", "reason", "name", "sourceRuleId", "chunkId")
+
+    chunk_id: ChunkUid
+    file: RepoPath
+    line: Line
+    column: Line
+    reason: Literal["unmodelled", "tooLarge", "maxDepth"]
+    name: str
+    source_rule_id: str | None
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.line, self.column, self.reason, self.name, self.source_rule_id or "", self.chunk_id
+
+
 # In the order in which they can be checked: what is referred to comes before what refers to it.
 ROWS: dict[str, type[Row]] = {
     row.ARTIFACT: row
     for row in (
         VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow, SymbolOccurrenceRow, SymbolEdgeRow,
-        GraphRow, DenseVectorRow,
+        GraphRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow, RiskPartialFlowRow,
     )
 }  # fmt: skip
 
@@ -541,11 +739,83 @@ class IndexState(Part, frozen=True):
     records: dict[str, int]  # rows of each artifact before any was dropped
 
 
+class RiskCaps(Part, frozen=True):
+    """The table `[risk.caps]`, and what held for an export."""
+
+    max_depth: Count = 4
+    max_paths_per_pair: Line = 200
+    max_total_flows: Line = 500
+    max_call_sites_per_edge: Line = 3
+    max_ms: Line | None = None
+
+
+class RiskSettings(Part, frozen=True):
+    """What held for an export of risk."""
+
+    enabled: bool
+    summary_only: bool
+    strictness: Literal["conservative", "argAware"]
+    emit_artifacts: Literal["none", "jsonl"]
+    sanitizer_policy: Literal["terminate", "weaken"]
+    caps: RiskCaps
+
+
+class RiskCounts(Part, frozen=True):
+    chunks_considered: Count = 0
+    summaries_emitted: Count = 0
+    source_roots: Count = 0
+    resolved_edges: Count = 0
+    flows_emitted: Count = 0
+    call_sites_emitted: Count = 0
+
+
+class RiskTimings(Part, frozen=True):
+    summaries: Count
+    propagation: Count
+    total: Count
+
+
+class RiskArtifact(Part, frozen=True):
+    name: Word
+    format: Literal["jsonl"]
+    sharded: bool
+    entrypoint: RepoPath
+    total_entries: Count
+
+
+class DropReason(Part, frozen=True):
+    reason: Word
+    count: Count
+
+
+class DroppedRecords(Part, frozen=True):
+    artifact: Word
+    count: Count
+    reasons: tuple[DropReason, ...]
+
+
+class RiskStats(Part, frozen=True):
+    """How the flows of an export were found, and what kept others from being there."""
+
+    schema_version: Literal[1]
+    artifact: Literal["risk_interprocedural_stats"]
+    generated_at: Time
+    status: Literal["ok", "disabled", "timed_out", "error"]
+    reason: str | None
+    effective_config: RiskSettings
+    counts: RiskCounts
+    caps_hit: tuple[str, ...]
+    timings_ms: RiskTimings  # 0 where SOURCE_DATE_EPOCH is set
+    artifacts: dict[str, RiskArtifact]
+    dropped_records: tuple[DroppedRecords, ...]
+
+
+STATS = "risk_interprocedural_stats"
 # What `cq export --only` takes.
-ARTIFACTS = (*ROWS, "index_state")
+ARTIFACTS = (*ROWS, STATS, "index_state")
 # Every kind of file in an export, for `cq schema`.
 FILES: dict[str, type[msgspec.Struct]] = {
-    **ROWS, "index_state": IndexState, "meta": ArtifactMeta, "manifest": Manifest,
+    **ROWS, STATS: RiskStats, "index_state": IndexState, "meta": ArtifactMeta, "manifest": Manifest,
 }  # fmt: skip
 
 

@@ -590,8 +590,8 @@ def label_items(name: str) -> str:
 # by its trait, as a macro by its name.
 EntryKind = Literal["definition", "heir", "instance", "impl of type", "impl of trait", "macro"]
 # For what documents are found by a name: they call it, they store to an attribute of that name, they enter it, a class
-# has a method of that name.
-NamedKind = Literal["called", "stored", EntryKind, "method"]
+# has a method of that name, they import it.
+NamedKind = Literal["called", "stored", EntryKind, "method", "imported"]
 NAMED_KINDS: tuple[NamedKind, ...] = get_args(NamedKind)
 Named = tuple[str, NamedKind]  # with the name
 

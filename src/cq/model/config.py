@@ -121,6 +121,30 @@ class ModelsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     openai: HostedService = HostedService()
 
 
+class RiskCapsConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The table `[risk.caps]`."""
+
+    max_depth: Annotated[int, msgspec.Meta(ge=0, le=1000)] = 4
+    max_paths_per_pair: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 200
+    max_total_flows: Annotated[int, msgspec.Meta(ge=1, le=1_000_000)] = 500
+    max_call_sites_per_edge: Annotated[int, msgspec.Meta(ge=1, le=1000)] = 3
+    max_ms: Annotated[int, msgspec.Meta(ge=1, le=86_400_000, description="no limit where it is not set")] | None = None
+
+
+class RiskConfig(msgspec.Struct, frozen=True, forbid_unknown_fields=True, rename="camel"):
+    """The table `[risk]`: files with rules of one's own, for every answer; the rest is for exports."""
+
+    rules: Annotated[
+        tuple[str, ...], msgspec.Meta(max_length=100, description="files below the root with rules of one's own")
+    ] = ()
+    enabled: bool = True
+    summary_only: bool = False
+    strictness: Literal["argAware", "conservative"] = "argAware"
+    emit_artifacts: Literal["jsonl", "none"] = "jsonl"
+    sanitizer_policy: Literal["terminate", "weaken"] = "terminate"
+    caps: RiskCapsConfig = RiskCapsConfig()
+
+
 _Places = Annotated[
     tuple[str, ...], msgspec.Meta(description="modules (`app.web`, `app.*.models`), paths or patterns as in .gitignore")
 ]
@@ -178,6 +202,7 @@ class ConfigFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True):
     find: FindConfig = FindConfig()
     history: HistoryConfig = HistoryConfig()
     architecture: ArchitectureConfig = ArchitectureConfig()
+    risk: RiskConfig = RiskConfig()
 
 
 class Setting(msgspec.Struct, frozen=True):
@@ -202,6 +227,7 @@ class Configuration(msgspec.Struct, frozen=True):
     models: ModelsConfig = ModelsConfig()
     history: HistoryConfig = HistoryConfig()
     architecture: ArchitectureConfig = ArchitectureConfig()
+    risk: RiskConfig = RiskConfig()
 
     def source(self, name: str) -> str:
         return next(setting.source for setting in self.settings if setting.name == name)

@@ -42,3 +42,13 @@ class Revision(msgspec.Struct, frozen=True):
     ref: str
     commit: str
     tree: str
+
+
+class Commit(msgspec.Struct, frozen=True):
+    """One commit as its author wrote it. `time` is that of the author, in seconds since 1970."""
+
+    hash: str
+    parents: tuple[str, ...]
+    author: str
+    time: int
+    subject: str

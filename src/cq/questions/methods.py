@@ -19,12 +19,14 @@ if TYPE_CHECKING:
     from cq.questions.bytecode import BytecodeOptions
     from cq.questions.calls import CallsOptions
     from cq.questions.diagnostics import DiagnosticsOptions
+    from cq.questions.diff import DiffOptions
     from cq.questions.exceptions import ExceptionsOptions
     from cq.questions.find import FindOptions
     from cq.questions.graph import GraphOptions
     from cq.questions.hover import HoverOptions
     from cq.questions.impact import ImpactOptions
     from cq.questions.imports import ImportsOptions
+    from cq.questions.log import LogOptions
     from cq.questions.lsp import LspOptions
     from cq.questions.map import MapOptions
     from cq.questions.neighborhood import NeighborhoodOptions
@@ -162,6 +164,15 @@ class Questions(ABC):
     def tests_for(self, question: str | TestsForOptions) -> Answer:
         """Which tests to run after a change, the likeliest to fail first. See TestsForOptions."""
         return self._ask("tests-for", (question,) if isinstance(question, str) else question)
+
+    def diff(self, question: str | DiffOptions = "HEAD") -> Answer:
+        """What a change means between two states of the repository: what breaks, whose calls, what is renamed. See
+        DiffOptions."""
+        return self._ask("diff", (question,) if isinstance(question, str) else question)
+
+    def log(self, question: str | LogOptions) -> Answer:
+        """The commits that changed a definition, back to the one that made it. See LogOptions."""
+        return self._ask("log", question)
 
     def routes(self, question: str | RoutesOptions = "") -> Answer:
         """What comes in from outside, and what handles it: requests, commands, tasks, signals. See RoutesOptions."""

@@ -97,6 +97,8 @@ QUESTIONS = {
             "routes", "RoutesOptions", "what comes in from outside: requests, commands, tasks, and what handles each"
         ),
         Question("sig-impact", "SignatureOptions", "which call sites a new signature would break"),
+        Question("diff", "DiffOptions", "what a change means: what breaks, whose calls, what is gone, renamed, new"),
+        Question("log", "LogOptions", "the commits that changed a definition, through other names and places"),
         Question(
             "imports",
             "ImportsOptions",

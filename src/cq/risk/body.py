@@ -6,6 +6,8 @@ from bisect import bisect_right
 from collections.abc import Iterable, Iterator, Sequence
 from typing import NamedTuple
 
+import msgspec
+
 from cq.model.code import (
     BaseForm,
     Bind,
@@ -77,10 +79,16 @@ class Bodies:
         self._events: dict[tuple[int, int], list[tuple[int, int, Event]]] = {}
         self._branches: dict[tuple[int, int], list[Branch]] = {}
         for bind in code.binds:
-            if not isinstance(bind.value, (ParameterOf, SeenIn)):  # the function's own; what others assign to it
-                self._add(bind.scope, bind.start, 2, bind)
+            match bind.value:
+                case ParameterOf():
+                    pass
+                case SeenIn(scope=scope, offset=offset, value=value):  # where it is assigned, whoever has the name
+                    moved = msgspec.structs.replace(bind, value=value, start=offset)
+                    self._add(scope, offset + 1, 2, moved, offset)
+                case _:
+                    self._add(bind.scope, bind.start, 2, bind)
         for store in code.stores:
-            self._add(store.scope, store.since if store.since >= 0 else store.start, 3, store, store.start)
+            self._add(store.scope, store.since if store.since >= 0 else store.start + 1, 3, store, store.start)
         for site in code.sites:
             self._add(site.scope, site.end, 1, site, site.start)
         for leave in code.exits:
@@ -110,16 +118,18 @@ class Bodies:
         self._events.setdefault((scope, span), []).append((place, rank, event))
 
     def _find_span(self, offset: int) -> int:
-        """Where the innermost function without a name begins that holds an offset, -1 for none."""
+        return next(self.find_spans(offset), -1)
+
+    def find_spans(self, offset: int) -> Iterator[int]:
+        """Where the functions without a name begin that hold an offset, from the inside out."""
         at = bisect_right(self._starts, offset) - 1
         while at >= 0:
             start, end = self._spans[at]
             if start <= offset < end:
-                return start
+                yield start
             at -= 1
             if at < 0 or offset - self._spans[at][0] > 200_000:
                 break
-        return -1
 
 
 def _end_of(value: Value, start: int) -> int:

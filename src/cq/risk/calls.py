@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 from cq.model.code import Site, Spread
 from cq.risk.outside import CALLED, RECORD, call_outside, clear_after, fill_record, mark, sanitize
 from cq.risk.program import Function
-from cq.risk.transfer import Given, Transfer, bind, make_context, split_callee
+from cq.risk.transfer import Given, Transfer, bind, call_back, make_context, split_callee
 from cq.risk.values import (
     NOTHING,
     Closure,
@@ -53,6 +53,8 @@ def call(run: Interpreter, site: Site) -> Value:
         source = run.rules.sources.get(one)
         if source is not None:
             found = run.make_source(found, source)
+            for value in () if source.calls is None else run.select(source.calls, given.args, given.keywords, receiver):
+                call_back(run, site, value, [run.make_source(NOTHING, source)])
             for argument in source.fills:
                 for number, value in enumerate(given.args):
                     if number == argument or argument == "*":
@@ -125,7 +127,9 @@ def _read_arguments(run: Interpreter, site: Site) -> tuple[list[Value], dict[str
 def _find_names(run: Interpreter, callee: Value, receiver: Value, name: str, has_receiver: bool) -> tuple[str, ...]:
     """How rules may call what is called, the surest first."""
     found = list(callee.paths)
-    if has_receiver and name and not any(map(_is_module, receiver.paths)):
+    known = run.rules.beginnings
+    modules = [path for path in receiver.paths if _is_module(path) and ("." in path or path in known)]
+    if has_receiver and name and not modules:
         found.append(f"?.{name}")
     return tuple(dict.fromkeys(found))
 
@@ -180,7 +184,9 @@ def _call_functions(
             kind = None if holder is None else Closure(function.document.path, function.document.number, holder.start)
             run.state.objects[ref] = Shape(kind=kind)
             receiver = made_value = Value(refs=(ref,))
-        elif function.takes_receiver and given.has_receiver and not _is_class(given.receiver):
+        elif function.names_receiver or (
+            function.takes_receiver and given.has_receiver and not _is_class(given.receiver)
+        ):
             receiver = given.receiver
         actuals = bind(run, site, function, given, receiver)
         summary = run.engine.summarize(function, make_context(run, actuals))

@@ -31,6 +31,7 @@ from cq.model.code import (
     Site,
     Slice,
     Spread,
+    SuperObject,
     Text,
     Typed,
     Unwrapped,
@@ -119,7 +120,11 @@ class Expressions(Sinks):
                 return NOTHING
             case Lambda(start=start) | Defined(start=start):
                 return Value(closures=(Closure(self.document.path, self.document.number, start),))
-            case Imported() | Item():
+            case Imported():
+                return Value(paths=(self.rules.write_import(form),))
+            case SuperObject():
+                return self.read_name("this")
+            case Item():
                 return NOTHING
             case _:
                 return NOTHING
@@ -138,8 +143,10 @@ class Expressions(Sinks):
                 known = self.state.names[name] = known._replace(origin=("v", (name, self.at[1])))
             return known
         made = self.function.definition
-        if made is not None and not made.anonymous and (self.function.scope, name) in self.document.binds:
-            return NOTHING  # not bound yet
+        binds = self.document.find_binds(self.function, name) if made is not None else ()
+        if binds:
+            is_defined = isinstance(binds[0].value, Defined)  # there before the statement that makes it
+            return self.engine.import_value(self.document, binds[0]) if is_defined else NOTHING
         found = self.engine.find_outer(self, name)
         return self._read_source(found) if found.paths else found
 

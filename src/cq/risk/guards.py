@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import msgspec
@@ -11,13 +11,12 @@ import msgspec
 from cq.model.code import Listing, MethodOf, Name, Operated, Slice
 from cq.model.code import Value as Form
 from cq.risk.fold import fold
-from cq.risk.rules import KINDS
-from cq.risk.values import NOTHING, Origin, Shape, State, Taint, Value
+from cq.risk.values import ALL, NOTHING, Origin, Shape, State, Value, remove
 
 if TYPE_CHECKING:
     from cq.risk.interpret import Interpreter
+    from cq.risk.run import Run
 
-ALL = frozenset(KINDS)
 MAX_DEPTH = 30
 _NOT = {"not": 1, "!": 1}
 _AND, _OR = frozenset({"and", "&&"}), frozenset({"or", "||"})
@@ -192,6 +191,15 @@ def _is_null(value: Value) -> bool:
     return value.is_constant and value.const is None
 
 
+def is_settled_container(run: Run, value: Value) -> bool:
+    """A container of the program's own elements."""
+    if run.deep(value) or isinstance(value.const, str) or value.taints:
+        return False
+    if value.refs:
+        return all(_is_settled(run.shape(ref)) for ref in value.refs)
+    return any("(" not in path and path != "text" for path in value.paths)
+
+
 def _is_allow_list(run: Interpreter, value: Value) -> bool:
     """A container that nobody outside has filled; in a text anything short is found."""
     if run.deep(value) or isinstance(value.const, str):
@@ -280,14 +288,6 @@ def _change(shape: Shape, change: Callable[[Value], Value]) -> Shape:
 
 def without(value: Value, kinds: frozenset[str]) -> Value:
     return value._replace(taints=tuple(remove(value.taints, kinds)))
-
-
-def remove(taints: Iterable[Taint], kinds: frozenset[str]) -> Iterable[Taint]:
-    """What is harmless to everything is no taint."""
-    for taint in taints:
-        removed = taint.removed | kinds
-        if not removed >= ALL:
-            yield taint._replace(removed=removed)
 
 
 def is_full_pattern(pattern: str) -> bool:

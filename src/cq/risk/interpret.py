@@ -11,6 +11,7 @@ from cq.model.code import (
     Bind,
     CallEnd,
     Defined,
+    Element,
     Exit,
     Imported,
     Site,
@@ -262,10 +263,19 @@ class Interpreter(Expressions):
         if value.taints:
             target = f".{store.name}" if store.name is not None else "[…]"
             value = value._replace(taints=tuple(self._step(taint, "assign", f"{target} = …") for taint in value.taints))
-        for path in base.paths:
-            name = f"{path}.{store.name}=" if store.name is not None else f"{path}[]="
-            self.check_sinks((name,), None, [value, key_value], {}, base)
+        self._check_store(store, base, key_value if store.name is None else literal(store.name), value)
         self.write(store.base, base, key, value)
+
+    def _check_store(self, store: Store, base: Value, key: Value, value: Value) -> None:
+        """By what the object is called, by the name alone, and whoever chose the keys of a key below a key."""
+        names: list[str] = []
+        for path in base.paths:
+            names += [f"{path}.{store.name}=", f"{path}.*="] if store.name is not None else [f"{path}[]="]
+        if store.name is not None:
+            names.append(f"?.{store.name}=")
+        elif isinstance(store.base, Element) and all(self.deep(self.value(form)) for form in store.base.keys):
+            names.append("?[][]=")
+        self.check_sinks(names, None, [value, key], {}, base)
 
     def _exit(self, item: Exit) -> None:
         if item.kind == "return":

@@ -5,11 +5,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from cq.model.code import Site
+from cq.model.code import Imported, Site
 from cq.risk.containers import call_container
-from cq.risk.guards import ALL, clear, remove
+from cq.risk.guards import clear
 from cq.risk.transfer import Given, call_back, split_callee
 from cq.risk.values import (
+    ALL,
     MAX_VIEWS,
     NOTHING,
     UNKNOWN,
@@ -22,6 +23,7 @@ from cq.risk.values import (
     join_all,
     join_taints,
     literal,
+    remove,
     set_field,
 )
 
@@ -46,13 +48,17 @@ def call_outside(run: Interpreter, site: Site, names: Sequence[str], given: Give
             if held is not None:
                 return held
         if rule is not None:
+            if rule.calls is None:
+                for value in given.args:
+                    if value.closures:
+                        call_back(run, site, value, [NOTHING])
             return _propagate(run, site, rule, given, names)
     for value in (*given.args, *given.keywords.values()):
         if value.closures:
             call_back(run, site, value, [Value(taints=_all_taints(run, given))])
     taints = _all_taints(run, given)
     if taints and names and not any(run.rules.is_about(one) for one in names):
-        run.engine.note_unmodelled(names[0])
+        run.engine.note_unmodelled(names[0], run.place, taints)
     origin = _view(run, receiver if given.has_receiver and receiver.taints else _first(given), names)
     return Value(taints=run.step_all(taints, "call", f"{site.name}(…)"), origin=origin)
 
@@ -97,6 +103,9 @@ def _propagate(run: Interpreter, site: Site, rule: PropagatorRule, given: Given,
             inner = [run.read_any(one) if one.refs else one for one in values]
             if value.closures:
                 given_back = call_back(run, site, value, inner)
+                if rule.keeps:
+                    first = next(iter(values), NOTHING)
+                    return first if first.refs else Value(taints=first.taints)
                 ref: Ref = ("o", run.document.path, site.end)
                 run.state.objects[ref] = Shape(rest=given_back)
                 return Value(refs=(ref,))
@@ -120,6 +129,9 @@ def _propagate(run: Interpreter, site: Site, rule: PropagatorRule, given: Given,
         return run.read_attribute(values[0], wanted) if isinstance(wanted, str) else run.read_any(values[0])
     if rule.binds:
         return _bind_first(run, site, values[0], given)
+    if rule.loads is not None:
+        module = next(run.select(rule.loads, given.args, given.keywords, given.receiver), NOTHING).const
+        return Value(paths=(run.rules.write_import(Imported(0, module, "*")),)) if isinstance(module, str) else NOTHING
     if rule.record is not None:
         return _make_record(
             run, site, next(run.select(rule.record, given.args, given.keywords, given.receiver), NOTHING)
@@ -176,6 +188,12 @@ def fill_record(run: Interpreter, site: Site, names: Sequence[str], given: Given
 def sanitize(run: Interpreter, name: str, value: Value, given: Given) -> Value:
     for rule in run.rules.sanitizers.get(name, ()):
         if all(run.meets(predicate, given.args, given.keywords, given.receiver) for predicate in rule.when):
+            if value.taints:
+                run.engine.note_rule(run.engine.sanitizers_seen, rule.id, run.place)
+            if run.engine.weakens and rule.kinds != ("*",):
+                weaker = run.step_all(value.taints, "sanitizer", rule.id)
+                value = value._replace(taints=tuple(taint._replace(doubt=taint.doubt / 2) for taint in weaker))
+                continue
             kinds = ALL if "*" in rule.kinds else frozenset(rule.kinds)
             if kinds == ALL:
                 value = Value(const=value.const, paths=value.paths, is_literal=False)

@@ -63,7 +63,13 @@ class Function:
     @property
     def takes_receiver(self) -> bool:
         made = self.definition
-        return self.is_method and made is not None and "static" not in made.modifiers
+        return made is not None and (self.names_receiver or (self.is_method and "static" not in made.modifiers))
+
+    @cached_property
+    def names_receiver(self) -> bool:
+        """Whether its first parameter is what it is called on, and never an argument."""
+        made = self.definition
+        return made is not None and bool(made.parameters) and made.parameters[0].name == "this"
 
     @cached_property
     def holder(self) -> Definition | None:
@@ -74,10 +80,16 @@ class Function:
     @cached_property
     def around(self) -> Function | None:
         """The function around it, past classes."""
-        made = self.holder
-        while made is not None and made.kind != "function":
-            made = self.document.by_symbol.get(made.scope)
-        return None if made is None else self.document.functions[made.start]
+        made, document = self.definition, self.document
+        while made is not None:
+            for start in document.bodies.find_spans(made.start):
+                outer = document.by_body[start]
+                if outer.scope == made.scope and outer is not made:
+                    return document.functions[outer.start]
+            made = document.by_symbol.get(made.scope)
+            if made is not None and made.kind == "function":
+                return document.functions[made.start]
+        return None
 
 
 class Document:
@@ -93,7 +105,6 @@ class Document:
         names = qualify(code)
         self.functions: dict[int, Function] = {-1: Function(self, None, "")}
         self.by_name: dict[str, Definition] = {}
-        self.handed: dict[int, list[str]] | None = None  # found when somebody asks
         for made in code.definitions:
             name = names.get(made.anonymous[0] if made.anonymous else made.symbol, "")
             self.by_name.setdefault(name, made)
@@ -114,11 +125,54 @@ class Document:
         return None
 
     @cached_property
+    def by_body(self) -> dict[int, Definition]:
+        """Functions without a name, by where their bodies begin."""
+        return {made.anonymous[1]: made for made in self.code.definitions if made.anonymous}
+
+    @cached_property
     def binds(self) -> dict[tuple[int, str], list[Bind]]:
+        """By the scope that has the name: not those of functions without a name."""
         found: dict[tuple[int, str], list[Bind]] = {}
-        for bind in self.code.binds:
-            found.setdefault((bind.scope, bind.name), []).append(bind)
+        for bind, span in self._placed:
+            if span < 0:
+                found.setdefault((bind.scope, bind.name), []).append(bind)
         return found
+
+    @cached_property
+    def _placed(self) -> list[tuple[Bind, int]]:
+        """With the function without a name that has it, by where its body begins."""
+        bodies = {made.start: made.anonymous[1] for made in self.code.definitions if made.anonymous}
+        found: list[tuple[Bind, int]] = []
+        for bind in self.code.binds:
+            span = bodies.get(bind.start, -1) if bind.inner else -1
+            if bind.inner and span < 0:
+                span = next(self.bodies.find_spans(bind.start), -1)
+            found.append((bind, span))
+        return found
+
+    @cached_property
+    def _inner(self) -> dict[tuple[int, str], list[Bind]]:
+        found: dict[tuple[int, str], list[Bind]] = {}
+        for bind, span in self._placed:
+            if span >= 0:
+                found.setdefault((span, bind.name), []).append(bind)
+        return found
+
+    @cached_property
+    def inner_named(self) -> dict[tuple[int, str], list[Bind]]:
+        """Names of functions without a name, by the scope that they stand in."""
+        found: dict[tuple[int, str], list[Bind]] = {}
+        for bind, span in self._placed:
+            if span >= 0:
+                found.setdefault((bind.scope, bind.name), []).append(bind)
+        return found
+
+    def find_binds(self, function: Function, name: str) -> Sequence[Bind]:
+        """What a function binds to a name of its own."""
+        made = function.definition
+        if made is not None and made.anonymous:
+            return self._inner.get((made.anonymous[1], name), ())
+        return self.binds.get((function.scope, name), ())
 
     @cached_property
     def starred(self) -> tuple[Bind, ...]:

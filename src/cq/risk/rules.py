@@ -14,19 +14,22 @@ from typing import Annotated, Literal, TypeVar, get_args
 import msgspec
 from msgspec import Meta
 
+from cq.language import describe
+from cq.model.code import Imported
 from cq.model.errors import ConfigError, suggest
 
 Severity = Literal["low", "medium", "high", "critical"]
 SEVERITIES: tuple[Severity, ...] = get_args(Severity)
 SinkKind = Literal[
     "command", "sql", "nosql", "xss", "path", "zip-slip", "deserialization", "xxe", "ldap", "xpath", "ssrf",
-    "redirect", "code", "template", "header", "log", "redos", "trust",
+    "redirect", "code", "template", "header", "log", "redos", "trust", "prototype",
     "hash", "cipher", "random", "cookie", "tls", "debug", "temp", "permission",
 ]  # fmt: skip
 KINDS: tuple[SinkKind, ...] = get_args(SinkKind)
 OriginKind = Literal["remote", "local", "stored"]
 ORIGINS: tuple[OriginKind, ...] = get_args(OriginKind)
 Score = Annotated[float, Meta(ge=0, le=1)]
+OwnRules = tuple[tuple[str, str], ...]  # files of the user: names and texts
 Argument = int | str  # by position, by name; "receiver", "*" for all
 
 
@@ -55,6 +58,7 @@ class SourceRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
     origin: OriginKind = "remote"
     confidence: Score = 0.9
     fills: tuple[Argument, ...] = ()  # arguments that are filled with data, beside what it gives
+    calls: Argument | None = None  # a function that gets the data
 
 
 class SinkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -67,6 +71,7 @@ class SinkRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
     fix: str = ""
     args: tuple[Argument, ...] = ()
     when: tuple[Predicate, ...] = ()
+    options: tuple[str, ...] = ()  # where the argument is an object, the fields of it that matter
     needs_prefix: bool = False  # harmless where the text begins with a constant, as a host does
 
 
@@ -81,8 +86,9 @@ class PropagatorRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True
     """What it gives comes from these arguments and from nothing else. `whole`: it is the same text, written otherwise;
     `restores`: it was decoded, so that it may do again what it was escaped against. `copies`: it is another container
     with the same elements, and with what is passed by name. `into`: it is stored there. `calls`: a function among the
-    arguments that gets the others. `reads`: the argument that names what is read off the first of these. `binds`: a
-    function with its first arguments. `record`: a class with the fields that an argument lists."""
+    arguments that gets the others, and what that gives comes back; `keeps`: the others come back. `reads`: the argument
+    that names what is read off the first of these. `binds`: a function with its first arguments. `record`: a class with
+    the fields that an argument lists. `loads`: the module that an argument names."""
 
     takes: tuple[Argument, ...] = ()
     whole: bool = False
@@ -91,9 +97,11 @@ class PropagatorRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True
     into: Argument | None = None
     key: tuple[Argument, ...] = ()  # arguments that together are the key that is stored or read under
     calls: Argument | None = None
+    keeps: bool = False
     reads: Argument | None = None
     binds: bool = False
     record: Argument | None = None
+    loads: Argument | None = None
 
 
 class GuardRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
@@ -123,6 +131,8 @@ class EntryRule(Rule, frozen=True, forbid_unknown_fields=True, kw_only=True):
 
     decorators: tuple[str, ...] = ()
     bases: tuple[str, ...] = ()
+    parameters: tuple[str, ...] = ()  # how the first of them must be called
+    count: int = 0  # how many they must be; 0: any
     methods: tuple[str, ...] = ()  # of a class with such a base; none: all
     taints: Literal["all", "none", "rest", "plain"] = "all"  # which parameters come from outside
     types: dict[str, str] = {}  # by number of a parameter: what it is
@@ -135,6 +145,8 @@ class RuleFile(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_only=
     language: str
     types: dict[str, tuple[str, ...]] = {}  # a path by which rules call it -> what else leads there
     injected: tuple[str, ...] = ()  # types of parameters that a framework makes itself
+    scheme: str = ""  # what may stand before the name of a module that comes with the language
+    wholes: tuple[str, ...] = ()  # names by which an import means a module as a whole
     records: tuple[str, ...] = ()  # bases and decorators of classes that are made of the fields which they annotate
     source: tuple[SourceRule, ...] = ()
     sink: tuple[SinkRule, ...] = ()
@@ -158,6 +170,7 @@ class Rules:
         self.guards: dict[str, list[GuardRule]] = {}
         self.marks: dict[str, list[MarkRule]] = {}
         self.entries: list[EntryRule] = []
+        self.handed: dict[str, set[str]] = {}  # calls that get entry points, by their last name
         self.views: list[GuardRule] = []
         self.by_id: dict[str, Rule] = {}
         for file in files:
@@ -175,11 +188,16 @@ class Rules:
             _list_by_name(self.marks, file.mark)
             self.entries += file.entry
             self.views += [guard for guard in file.guard if guard.is_view]
+        for entry in self.entries:
+            for name in entry.names:
+                self.handed.setdefault(name.rpartition(".")[2], set()).add(name)
         # Of what is called so a rule may say something, or of what is read off it.
         self.beginnings: set[str] = set()
         for table in (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.types):
             for name in table:
                 self.beginnings.update(name[: match.start()] for match in re.finditer(r"\.|\(\)|\[\]", name))
+        self._wholes = frozenset(("*", "=", *(name for file in files for name in file.wholes)))
+        self._scheme = "".join(file.scheme for file in files)
         self.records = frozenset(name for file in files for name in file.records)
         self.injected = frozenset(name for file in files for name in file.injected)
 
@@ -187,6 +205,11 @@ class Rules:
         """Whether any rule says what a call of this name does."""
         known = (self.sources, self.sinks, self.sanitizers, self.propagators, self.guards, self.marks)
         return any(name in table for table in known)
+
+    def write_import(self, imported: Imported) -> str:
+        """What is imported from outside, as rules call it."""
+        module = imported.module.removeprefix(self._scheme)
+        return self.settle(module if imported.name in self._wholes else f"{module}.{imported.name}".lstrip("."))
 
     def settle(self, path: str) -> str:
         """A path as rules call it."""
@@ -199,9 +222,11 @@ class Rules:
 
 
 @cache
-def load_rules(language: str) -> Rules:
-    """The rules that cq comes with."""
-    return Rules([file for file in load_files() if file.language == language], language)
+def load_rules(language: str, own: OwnRules = ()) -> Rules:
+    """The rules that cq comes with, and those of the user."""
+    family = describe(language).family
+    files = [*load_files(), *(read_rules(text, name) for name, text in own)]
+    return Rules([file for file in files if describe(file.language).family == family], language)
 
 
 @cache
@@ -243,6 +268,24 @@ def read_rules(text: str, name: str) -> RuleFile:
                 message = f"{name}:{_find_line(text, predicate.matches)}: {predicate.matches!r} is no pattern: {error}"
                 raise ConfigError(message, hint="it is a regular expression of Python") from None
     return found
+
+
+def check_own(name: str, text: str) -> None:
+    """ConfigError where rules of the user cannot be read, are about a language that has none, or take the id of another
+    rule."""
+    file = read_rules(text, name)
+    known = {found.language: None for found in load_files()}
+    if file.language not in known:
+        line = _find_line(text, f'"{file.language}"')
+        raise ConfigError(f"{name}:{line}: language cannot be {file.language!r}", hint=suggest(file.language, known))
+    for rule in list_rules(file):
+        if rule.id in load_rules(file.language).by_id:
+            line = _find_line(text, f'"{rule.id}"')
+            raise ConfigError(f"{name}:{line}: there are two rules {rule.id!r}", hint="cq has one of that id")
+
+
+def list_rules(file: RuleFile) -> tuple[Rule, ...]:
+    return (*file.source, *file.sink, *file.sanitizer, *file.propagator, *file.guard, *file.entry, *file.mark)
 
 
 def _explain(text: str, name: str, error: msgspec.ValidationError) -> ConfigError:

@@ -35,6 +35,7 @@ from cq.risk.values import (
     join_all,
     join_shapes,
     join_taints,
+    remove,
     set_field,
 )
 
@@ -170,8 +171,13 @@ class Run:
         paths = self._extend(value.paths, f".{name}")
         if paths:
             found = found._replace(paths=paths)
-            return self._read_source(found)
+            return self._without_cleared(self._read_source(found))
         return found
+
+    def _without_cleared(self, value: Value) -> Value:
+        """What is read again is as harmless as it was found to be."""
+        kinds = self.state.cleared.get(value.origin) if value.origin and value.taints else None
+        return value if kinds is None else value._replace(taints=tuple(remove(value.taints, kinds)))
 
     def _extend(self, paths: tuple[str, ...], end: str) -> tuple[str, ...]:
         kept = (path for path in paths if len(path) < MAX_PATH and not path.startswith("flag:") and path != "text")
@@ -188,7 +194,7 @@ class Run:
             found = found._replace(taints=join_taints((*found.taints, *own)))
         if not found.origin and value.origin and len(value.origin) < MAX_VIEWS + 2:
             found = found._replace(origin=(*value.origin, f".{key}"))
-        return found
+        return self._without_cleared(found)
 
     def is_object(self, value: Value) -> bool:
         """Whether what it holds is known apart from what it is."""

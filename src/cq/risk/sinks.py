@@ -8,9 +8,12 @@ from typing import TYPE_CHECKING
 from cq.model.code import (
     Site,
 )
+from cq.risk.guards import is_settled_container
 from cq.risk.run import Flow, Run
 from cq.risk.values import (
     NOTHING,
+    UNKNOWN,
+    Ref,
     Taint,
     Value,
 )
@@ -18,6 +21,7 @@ from cq.risk.values import (
 if TYPE_CHECKING:
     from cq.risk.rules import Predicate, SinkRule
 
+_OF_SHELLS = ("-c", "/c", "/C")
 _SHELLS = frozenset({"sh", "bash", "zsh", "dash", "ksh", "cmd", "cmd.exe", "powershell", "pwsh"})
 
 
@@ -42,10 +46,20 @@ class Sinks(Run):
                     self._report_fact(rule, site)
                     told.add(rule.kind)
                 for argument in rule.args:
-                    for value in self.select(argument, args, keywords, receiver):
+                    selected = self.select(argument, args, keywords, receiver)
+                    for value in self._open_options(selected, rule.options) if rule.options else selected:
                         taints = () if rule.needs_prefix and has_host(value.prefix) else self.deep(value)
                         if taints and self._report(rule, taints, site.name if site is not None else name):
                             told.add(rule.kind)
+
+    def _open_options(self, values: Iterable[Value], options: Sequence[str]) -> Iterator[Value]:
+        """Of an object that is made here only what these fields of it hold."""
+        for value in values:
+            shapes = [self.shape(ref) for ref in value.refs if ref[0] != "p"]
+            if shapes and not value.taints:
+                yield from (held for shape in shapes for key, held in shape.fields.items() if key in options)
+            else:
+                yield value
 
     def select(
         self, argument: int | str, args: Sequence[Value], keywords: Mapping[str, Value], receiver: Value
@@ -62,9 +76,24 @@ class Sinks(Run):
                 yield args[-1]
         elif argument == "own-0":
             yield from [value._replace(refs=()) for value in args[:1]]
+        elif argument == "own-rest":
+            yield from [value._replace(refs=()) for value in args[1:]]
+        elif argument == "query":
+            for value in args[:1]:
+                yield value._replace(refs=())
+                yield from self._find_operands(value)
+        elif argument.startswith("field:"):
+            name = argument.removeprefix("field:")
+            for value in args:
+                yield from (fields[name] for ref in value.refs if name in (fields := self.shape(ref).fields))
         elif argument == "shell-text":
             for value in args[:3]:
                 yield from self._find_shell_text(value)
+            if len(args) > 1 and _is_shell(args[0].const):
+                for ref in args[1].refs:
+                    shape = self.shape(ref)
+                    if shape.fields.get(0, NOTHING).const in _OF_SHELLS:
+                        yield shape.fields.get(1, shape.rest)
         elif argument in keywords:
             yield keywords[argument]
 
@@ -73,8 +102,19 @@ class Sinks(Run):
         for ref in value.refs:
             shape = self.shape(ref)
             words = [shape.fields.get(at, NOTHING).const for at in (0, 1)]
-            if isinstance(words[0], str) and words[0].rpartition("/")[2] in _SHELLS and words[1] in ("-c", "/c", "/C"):
+            if _is_shell(words[0]) and words[1] in _OF_SHELLS:
                 yield shape.fields.get(2, shape.rest)
+
+    def _find_operands(self, value: Value, level: int = 3) -> Iterator[Value]:
+        """What a query of a document database compares with and may be an object itself: what is no text."""
+        for ref in value.refs if level else ():
+            shape = self.shape(ref)
+            if shape.source is not None:
+                continue
+            for held in (*shape.fields.values(), shape.rest):
+                if "text" not in held.paths:
+                    yield held._replace(refs=())
+                    yield from self._find_operands(held, level - 1)
 
     def meets(
         self, predicate: Predicate, args: Sequence[Value], keywords: Mapping[str, Value], receiver: Value
@@ -103,6 +143,17 @@ class Sinks(Run):
                 return not value.refs
             if wanted == "unknown":
                 return not value.is_constant
+            if wanted == "settled":
+                return is_settled_container(self, value)
+            if wanted == "unknown-object":
+                return not value.is_constant and (
+                    not value.refs or any(self.shape(ref).rest != NOTHING for ref in value.refs)
+                )
+            if wanted.startswith("key:"):
+                held = [self.shape(ref).fields.get(wanted[4:]) for ref in value.refs]
+                return any(one is not None and (one.const is UNKNOWN or bool(one.const)) for one in held)
+            if wanted.startswith("off:"):
+                return any(one.const is False for ref in value.refs for one in self._find_deep(ref, wanted[4:]))
             if wanted == "constant":
                 return value.is_literal
             if wanted == "null":
@@ -114,6 +165,14 @@ class Sinks(Run):
             return isinstance(value.const, str) and value.const.lower() == wanted.lower()
         return value.const == wanted and type(value.const) is type(wanted)
 
+    def _find_deep(self, ref: Ref, key: str, level: int = 2) -> Iterator[Value]:
+        """What an object holds under a key, itself or in what it holds."""
+        for name, held in self.shape(ref).fields.items():
+            if name == key:
+                yield held
+            for inner in held.refs if level else ():
+                yield from self._find_deep(inner, key, level - 1)
+
     def _report_fact(self, rule: SinkRule, site: Site | None) -> None:
         place = self.place if site is None else self.place._replace(start=site.start, end=site.end)
         self.flows.setdefault((rule.id, place), Flow(rule.id, place, self.function.place, None, ""))
@@ -123,6 +182,10 @@ class Sinks(Run):
         for taint in harmful:
             self.report(rule.id, self.place, self._step(taint, "sink", what), what)
         return bool(harmful)
+
+
+def _is_shell(word: object) -> bool:
+    return isinstance(word, str) and word.rpartition("/")[2] in _SHELLS
 
 
 def has_host(prefix: str) -> bool:

@@ -318,8 +318,8 @@ def call_back(run: Interpreter, site: Site, value: Value, args: list[Value]) -> 
             continue
         count = len(function.definition.parameters)
         given = Given((args * count)[:count] if len(args) == 1 else args, {}, NOTHING, False)
-        actuals = bind(run, site, function, given, None)
-        summary = run.engine.summarize(function, {})
+        actuals = bind(run, site, function, given, NOTHING if function.names_receiver else None)
+        summary = run.engine.summarize(function, make_context(run, actuals))
         shift = Transfer(run, site, function, actuals, summary, 0.9)
         shift.report_hits()
         shift.apply_effects(strong=False)

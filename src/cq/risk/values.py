@@ -9,6 +9,7 @@ import msgspec
 
 from cq.model.code import Value as Form
 from cq.model.edge import Candidate
+from cq.risk.rules import KINDS
 
 _Item = TypeVar("_Item")
 MAX_TAINTS = 8  # of one value; the others stand for them
@@ -18,6 +19,9 @@ MAX_FIELDS = 60  # of one object; what is stored under more keys is in its rest
 MAX_PREFIX = 200
 MAX_STEPS = 60  # of one flow
 MAX_VIEWS = 10
+
+
+ALL = frozenset(KINDS)  # of sinks
 
 
 class Unknown:
@@ -142,6 +146,14 @@ def join_taints(taints: Iterable[Taint]) -> tuple[Taint, ...]:
     if len(found) <= MAX_TAINTS:
         return tuple(found.values())
     return tuple(sorted(found.values(), key=_order_source)[:MAX_TAINTS])
+
+
+def remove(taints: Iterable[Taint], kinds: frozenset[str]) -> Iterable[Taint]:
+    """What is harmless to everything is no taint."""
+    for taint in taints:
+        removed = taint.removed | kinds
+        if not removed >= ALL:
+            yield taint._replace(removed=removed)
 
 
 def _order_way(taint: Taint) -> tuple[int, Place]:

@@ -66,6 +66,3 @@ class _ImportCorpus:
 
     def entering(self, kind: str, name: str, most: int = 0) -> Sequence[Unit] | None:
         return None
-
-    def defining(self, name: str) -> Sequence[Unit] | None:
-        return None

@@ -409,19 +409,26 @@ class DiskFiles:
         return {}  # nobody counted
 
     def _hold(self, source: SourceFile) -> HeldFile:
-        parts: dict[str, Any] = {}
+        return hold_source(source, self._extract, self.partial)
 
-        def load(part: str) -> Any:
-            if part == "text":
-                return source.text
-            if not parts:
-                parts.update(as_parts(self._extract(source)))
-                lacking = [p for each in parts["documents"] for p in each.problems if p.code in LACKING]
-                if lacking:
-                    self.partial[source.path] = tuple(lacking)
-            return parts[part]
 
-        return HeldFile(source.path, source.language, content_hash(source.text), {}, load)
+def hold_source(
+    source: SourceFile, extract: Callable[[SourceFile], FileFacts], partial: dict[str, tuple[Problem, ...]]
+) -> HeldFile:
+    """A text that is in no index; its facts are worked out when they are asked for, and `partial` told what lacks."""
+    parts: dict[str, Any] = {}
+
+    def load(part: str) -> Any:
+        if part == "text":
+            return source.text
+        if not parts:
+            parts.update(as_parts(extract(source)))
+            lacking = [p for each in parts["documents"] for p in each.problems if p.code in LACKING]
+            if lacking:
+                partial[source.path] = tuple(lacking)
+        return parts[part]
+
+    return HeldFile(source.path, source.language, content_hash(source.text), {}, load)
 
 
 def open_disk(root: Path, settings: Settings, seconds: float) -> DiskFiles:

@@ -18,7 +18,7 @@ from cq.model.errors import UsageError, suggest
 from cq.model.facts import Call, is_looked_up
 from cq.model.status import Degraded
 from cq.semantics.memory import remembered
-from cq.snapshot.target import Definition, module_name
+from cq.snapshot.target import Definition, find_part, module_name
 from cq.source.role import find_role
 
 if TYPE_CHECKING:
@@ -52,8 +52,8 @@ def linked(ask: Callable[[Snapshot, _Options], Answer]) -> Callable[[Snapshot, _
 
 
 def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
-    """With an event where code could not be linked by a mistake of ours, and where the target stands in a code block
-    behind those of a page that are linked."""
+    """With an event where code could not be linked by a mistake of ours, where the target stands in a code block behind
+    those of a page that are linked, and where it is of a language whose links nobody knows."""
     if mistakes := files.mistakes():
         lost = sum(1 for made in mistakes.values() if not all(each.homes for each in made))
         message = (
@@ -64,6 +64,10 @@ def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
         answer = msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
     where = answer.insight.target.location if answer.insight is not None and answer.insight.target is not None else None
     held = files.get(where.path) if where is not None else None
+    if answer.command in _BY_LINKS and (names := _find_unlinked(files, answer, held)):
+        message = f"what refers to what is not known in {', '.join(names)}: none found is not that there is none"
+        event = Degraded(answer.command, "warning", "not_linked", message)
+        answer = msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
     if where is None or held is None or held.counts.get("documents", 0) <= MAX_EMBEDDED:
         return answer
     late = [span for document in held.documents[MAX_EMBEDDED:] if document.segment for span in document.segment.ranges]
@@ -72,6 +76,22 @@ def note_unlinked(files: IndexedFiles, answer: Answer) -> Answer:
     message = f"of a page the first {MAX_EMBEDDED - 1} code blocks are linked; of this one only names are known"
     event = Degraded(answer.command, "warning", "not_linked", message, where.path)
     return msgspec.structs.replace(answer, degraded=(*answer.degraded, event))
+
+
+_BY_LINKS = frozenset({"graph", "impact", "imports", "neighborhood", "path", "rank", "tests-for", "types"})
+
+
+def _find_unlinked(files: IndexedFiles, answer: Answer, held: HeldFile | None) -> list[str]:
+    """The languages without links that an answer is about: that of the target, or of all files where nothing is found
+    among them."""
+    if held is None and (answer.found or answer.command not in ("imports", "rank")):
+        return []
+    names = {held.language} if held is not None else {each.language for each in files.candidates(None)}
+    return sorted(
+        name
+        for name in names
+        if "calls" in describe(name).offers and not {"links", "candidates"} & {*describe(name).offers}
+    )
 
 
 def note_uncovered(relations: Relations, command: str, paths: Iterable[str], offer: Offer) -> list[Degraded]:
@@ -195,6 +215,15 @@ class Relations:
     def paths(self) -> list[str]:
         """The files whose code is linked."""
         return self.files.linked_paths()
+
+    def find_part(self, text: str) -> tuple[list[str], list[str]]:
+        """The files whose code is linked, of all or of a path, directory or module; then those of all languages."""
+        linked = self.paths()
+        everything = sorted(held.path for held in self.files.candidates(None))
+        if not text:
+            return linked, everything
+        part = find_part(self.files, everything, text)
+        return sorted(set(linked).intersection(part)), part
 
     def call(self, edge: Edge | Link[Candidate]) -> Call | None:
         """The call site behind an edge, None for an edge that is no call."""

@@ -7,10 +7,10 @@ import os
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 
-from cq.model.history import Revision
+from cq.model.history import Commit, Revision
 from cq.source.checkout import GitError, Tracked, open_checkout
 from cq.source.git import Attributes, Git
-from cq.source.read import real_path
+from cq.source.read import MAX_BYTES, real_path
 
 _CHUNK = 64 * 1024 * 1024  # of texts at once
 # Names of a tree that no checkout can make, or that lead out of the folder they stand in.
@@ -68,6 +68,15 @@ def find_revision(root: str, ref: str) -> Revision:
         return _find(git, before, ref)
 
 
+def find_parting(root: str, one: str, other: str) -> str:
+    """The best common ancestor of two commits; GitError where there is none."""
+    with _open(root) as (git, _):
+        found, status = git.run_any("merge-base", git.find_commit(one), git.find_commit(other))
+    if status or not found:
+        raise GitError("they have no common history")
+    return found.decode().split("\n")[0]
+
+
 @contextmanager
 def open_revision(root: str, revision: Revision) -> Iterator[StoredRevision]:
     with _open(root) as (git, _):
@@ -108,6 +117,60 @@ def _find(git: Git, before: str, ref: str) -> Revision:
     if status:
         raise GitError(f"that commit has no folder {before.rstrip('/')}" if before else "its files are not here")
     return Revision(ref, commit, tree.decode().strip())
+
+
+class Log:
+    """The commits of a repository and what they made of files, while it is open; paths count from the root."""
+
+    def __init__(self, git: Git, before: str) -> None:
+        self._git, self._before = git, f"{before}/" if before else ""
+
+    def find_commits(self, ref: str, path: str, limit: int) -> list[Commit]:
+        """Those that touched a file, the newest first, at or before a commit."""
+        output = self._git.run(
+            "log", "-z", f"--max-count={limit}", "--no-renames", "--no-color", "--format=%H%x01%P%x01%an%x01%at%x01%s",
+            self._git.find_commit(ref), "--", self._before + path,
+        )  # fmt: skip
+        found: list[Commit] = []
+        for record in output.decode("utf-8", "replace").split("\0"):
+            fields = record.strip("\n").split("\1", 4)
+            if len(fields) == 5:
+                name, parents, author, time, subject = fields
+                found.append(Commit(name, tuple(parents.split()), author, int(time), subject))
+        return found
+
+    def list_changed(self, commit: str) -> list[str]:
+        """The files that a commit changed against its first parent."""
+        output = self._git.run(
+            "diff-tree", "-r", "-z", "--root", "--no-commit-id", "--name-only", "-m", "--first-parent", commit
+        )
+        names = os.fsdecode(output).split("\0")[:-1]
+        return [name[len(self._before) :] for name in names if name.startswith(self._before)]
+
+    def read(self, places: Sequence[tuple[str, str]]) -> list[bytes | None]:
+        """The texts of files at commits; None where there is none, or it is too large to be a source."""
+        asked = [f"{commit}:{self._before}{path}" for commit, path in places]
+        known = [number for number, name in enumerate(asked) if "\n" not in name]
+        given = "".join(f"{asked[number]}\n" for number in known)
+        sizes = self._git.run(
+            "cat-file", "--batch-check=%(objecttype) %(objectsize) %(objectname)", given=os.fsencode(given)
+        )
+        found: list[bytes | None] = [None] * len(places)
+        blobs: list[tuple[int, str]] = []
+        for number, row in zip(known, os.fsdecode(sizes).split("\n"), strict=False):
+            kind, _, rest = row.partition(" ")
+            size, _, name = rest.partition(" ")
+            if kind == "blob" and size.isdigit() and int(size) <= MAX_BYTES:
+                blobs.append((number, name))
+        for (number, _), text in zip(blobs, self._git.read_blobs([name for _, name in blobs]), strict=True):
+            found[number] = text
+        return found
+
+
+@contextmanager
+def open_log(root: str) -> Iterator[Log]:
+    with _open(root) as (git, before):
+        yield Log(git, before)
 
 
 @contextmanager

@@ -24,6 +24,7 @@ from cq.model.artifact import (
     Manifest,
     PartFile,
     Piece,
+    RiskStats,
     Row,
     Truncation,
     VectorFormat,
@@ -230,7 +231,7 @@ def json_checksum(data: bytes) -> str:
     return f"sha256:{hashlib.sha256(b''.join(lines)).hexdigest()}"
 
 
-def write_json(folder: Path, path: str, value: ArtifactMeta | IndexState, name: str, kind: Any) -> Piece:
+def write_json(folder: Path, path: str, value: ArtifactMeta | IndexState | RiskStats, name: str, kind: Any) -> Piece:
     data = encode_json(value)
     (folder / path).write_bytes(data)
     return Piece(name, kind, "json", path, len(data), json_checksum(data), 1)

@@ -20,6 +20,7 @@ from cq.model.artifact import (
     MAX_CANDIDATES,
     MAX_ROW_BYTES,
     ROWS,
+    STATS,
     ArtifactMeta,
     CallSiteRow,
     ChunkRow,
@@ -31,6 +32,11 @@ from cq.model.artifact import (
     Manifest,
     Piece,
     Rate,
+    RiskFlowRow,
+    RiskLocalFlowRow,
+    RiskPartialFlowRow,
+    RiskStats,
+    RiskSummaryRow,
     Row,
     SymbolEdgeRow,
     SymbolOccurrenceRow,
@@ -122,6 +128,7 @@ class _Export:
                 self._check_rows(meta, ROWS[name])
             self._check_awaited()
             self._check_state(manifest.generated_at)
+            self._check_stats(manifest.generated_at)
         found = self.found
         return Validation(tuple(found.first), dict(found.counts), dict(self.checked), rates=self.rates.rows())
 
@@ -299,12 +306,31 @@ class _Export:
                 "count", "index_state.json", f"{state.files:,} files, {len(self.known['file']):,} in vfs_manifest"
             )
 
+    def _check_stats(self, generated_at: str) -> None:
+        name = f"{STATS}.json"
+        stats: RiskStats | None = self._load(name, RiskStats) if name in self.pieces else None
+        if stats is None:
+            return
+        flows = self.metas.get("risk_flows")
+        for what, holds in {
+            "was made at another time than the manifest": stats.generated_at == generated_at,
+            "flows although there was no time": stats.status != "timed_out"
+            or (stats.counts.flows_emitted, stats.counts.call_sites_emitted) == (0, 0),
+            "an error without a reason": stats.status != "error" or stats.reason is not None,
+            "counts other flows than there are": flows is None
+            or stats.effective_config.emit_artifacts == "none"
+            or stats.counts.flows_emitted == flows.total_records + flows.dropped_records,
+        }.items():
+            if not holds:
+                self.found.add("risk", name, what)
 
-def _json_pieces(piece: Piece) -> tuple[Piece, Piece]:
+
+def _json_pieces(piece: Piece) -> tuple[Piece, ...]:
     """What a piece that is no rows may be, its size and checksum taken for granted."""
     return (
         Piece(piece.name, "meta", "json", f"{piece.name}.meta.json", piece.bytes, piece.checksum, 1),
         Piece("index_state", "state", "json", "index_state.json", piece.bytes, piece.checksum, 1),
+        Piece(STATS, "state", "json", f"{STATS}.json", piece.bytes, piece.checksum, 1),
     )
 
 
@@ -490,6 +516,39 @@ def _check_vectors(export: _Export, row: Any, where: str) -> None:
             export.found.add("vector", where, f"{name} has a length of {length:.3f}, not 1")
 
 
+def _check_summary(export: _Export, row: Any, where: str) -> None:
+    export.refer("chunk", row.chunk_id, where)
+    export.refer("file", row.file, where)
+    for signals in (row.sources, row.sinks, row.sanitizers):
+        for signal in signals:
+            for at in signal.evidence:
+                export.refer("file", at.file, where)
+
+
+def _check_flow(export: _Export, row: Any, where: str) -> None:
+    path, source, sink = row.path, row.source, row.sink
+    told = "|".join((source.chunk_id, source.rule_id, sink.chunk_id, sink.rule_id, ">".join(path.chunk_ids)))
+    if (
+        row.flow_id
+        != f"sha1:{hashlib.sha1(told.encode('utf-8', 'surrogateescape'), usedforsecurity=False).hexdigest()}"
+    ):
+        export.found.add("identity", where, "flowId is not the sha1 of its ends and its path")
+    if len(path.chunk_ids) < 2 or len(path.call_site_ids_by_step) != len(path.chunk_ids) - 1:
+        export.found.add("risk", where, "its path has not one step between each two chunks")
+    elif (path.chunk_ids[0], path.chunk_ids[-1]) != (source.chunk_id, sink.chunk_id):
+        export.found.add("risk", where, "its path does not lead from its source to its sink")
+    for uid in path.chunk_ids:
+        export.refer("chunk", uid, where)
+    for step in path.call_site_ids_by_step:
+        for site in step:
+            export.refer("call site", site, where)
+
+
+def _check_place(export: _Export, row: Any, where: str) -> None:
+    export.refer("chunk", row.chunk_id, where)
+    export.refer("file", row.file, where)
+
+
 def _check_home(export: _Export, row: Any, where: str) -> None:
     export.refer("file", row.file, where)
     export.refer("segment", row.segment_uid, where)
@@ -498,7 +557,8 @@ def _check_home(export: _Export, row: Any, where: str) -> None:
 _CHECKS: dict[type[Row], Any] = {
     VirtualDocumentRow: _check_document, SymbolRow: _check_symbol, ChunkRow: _check_chunk, CallSiteRow: _check_call,
     FileRelationsRow: _check_relations, SymbolOccurrenceRow: _check_occurrence, SymbolEdgeRow: _check_edge,
-    GraphRow: _check_node, DenseVectorRow: _check_vectors,
+    GraphRow: _check_node, DenseVectorRow: _check_vectors, RiskSummaryRow: _check_summary, RiskFlowRow: _check_flow,
+    RiskLocalFlowRow: _check_place, RiskPartialFlowRow: _check_place,
 }  # fmt: skip
 
 

@@ -151,9 +151,12 @@ UNDER = Table("under", lambda unit: unit.items_under, lambda unit, key: unit.ite
 RAISED = Table(
     "raised", lambda unit: unit.raised_names, lambda unit, name: name in unit.raised_names, lambda row: [str(row)]
 )
+MENTIONED = Table(
+    "mentioned", lambda unit: unit.mentioned, lambda unit, name: name in unit.mentioned, lambda row: [str(row)]
+)
 TABLES: tuple[Rows, ...] = (
     CONTENTS, BOUND, NAMES, FIELDS, STARS, PUBLIC, DEFINED, HEIRS, CALLS, INDIRECT, HANDED, STORES, ASSIGNED, FILLED,
-    UNDER, RAISED,
+    UNDER, RAISED, MENTIONED,
 )  # fmt: skip
 
 
@@ -167,3 +170,5 @@ def list_named(unit: Unit) -> Iterator[tuple[Named, Iterable[Item]]]:
         yield (name, kind), entered
     for name, methods in unit.methods_by_name.items():
         yield (name, "method"), [unit.qualified_names[method.symbol] for method in methods]
+    for name in unit.imported_names:
+        yield (name, "imported"), [name]

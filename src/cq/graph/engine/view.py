@@ -191,6 +191,10 @@ class View:
             self._ask(tables.FILLED, name)
         return self.raw.find_passing(value)
 
+    def is_mentioned(self, name: str) -> bool:
+        """Whether code does something with what has that name beside calling it."""
+        return self._ask(tables.MENTIONED, name)
+
     def items_of(self, base: str) -> Sequence[Store]:
         """What is put into what a text names: `jobs`, `self.jobs`."""
         self._ask(tables.FILLED, base.rpartition(".")[2])
@@ -254,11 +258,16 @@ class Documents:
     def find_only_method(self, name: str) -> tuple[View, Definition] | None:
         """The method of that name; None where there are several, or an attribute of that name is assigned."""
         self._cells.note(named_key(name, "method"))
-        units = self._corpus.defining(name)
+        units = self._corpus.entering("method", name, 1)
         methods = units[0].methods_by_name[name] if units else ()
         if len(methods) != 1 or units is None or self.stores(name) != []:
             return None
         return self.view(units[0]), methods[0]
+
+    def is_imported(self, name: str) -> bool:
+        """Whether a document imports something under that name."""
+        self._cells.note(named_key(name, "imported"))
+        return self._corpus.entering("imported", name, 0) is None
 
     def entries(self, kind: EntryKind, name: str, most: int = MAX_DOCUMENTS) -> list[tuple[View, Definition]] | None:
         """The definitions that are so entered (see EntryKind in cq.model.code); None where there are too many."""

@@ -220,8 +220,9 @@ class Declarations:
         if isinstance(thing, Alias):
             return self.make(thing.unit, thing.scope, thing.type, ANYWHERE, steps - 1)
         if isinstance(thing, Class):
-            is_enum = thing.definition.kind == "enum"
-            return {self._linker.external("builtins.int()") if is_enum else thing.instance: 0}
+            if thing.definition.kind == "enum":
+                return {self._linker.external("builtins.int()"): 0}
+            return {thing.declared if thing.definition.kind == "class" else thing.instance: 0}
         return {self._linker.external(f"{thing.name}()"): 0} if isinstance(thing, External) else self._linker.unknown
 
     def _make_generic(self, unit: View, scope: int, kind: Element, position: int, steps: int) -> Values:

@@ -40,7 +40,9 @@ class PythonDialect(Dialect):
         "[]": ("__getitem__",), "[]=": ("__setitem__",), "+=": ("__iadd__",),
         "-=": ("__isub__",), "|=": ("__ior__",), "&=": ("__iand__",), "*=": ("__imul__",), "<": ("__lt__",),
         ">": ("__gt__",), "<=": ("__le__",), ">=": ("__ge__",), "==": ("__eq__",), "!=": ("__ne__|__eq__",),
-        "in": ("__contains__|__iter__",), "unary-": ("__neg__",), "unary+": ("__pos__",), "unary~": ("__invert__",),
+        "in": ("__contains__|__iter__",),
+        "key item": ("__hash__", "__eq__"), "key in": ("__hash__", "__eq__"),
+        "unary-": ("__neg__",), "unary+": ("__pos__",), "unary~": ("__invert__",),
         "format": ("__format__|__str__|__repr__",), "truth": ("__bool__|__len__",), "del": ("__delitem__",),
         **{sign: (name,) for sign, name in protocols.items() if not sign.isalpha()},
     }  # fmt: skip

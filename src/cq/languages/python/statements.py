@@ -119,6 +119,8 @@ class StatementReader(DefinitionReader):
         """What runs a method of an object without a call; not of literals, and of what is no name or call."""
         targets, receivers, runs = collector.targets, self.receiver_ids, collector.code.runs
         for node in nodes:
+            if kind in ("item", "in"):
+                self._add_key(collector, kind, node)
             receiver = node if kind == "truth" else child_at(node, -1 if kind == "in" else 0)
             if receiver is not None and kind == "with" and kind_of(receiver) == "as_pattern":
                 receiver = child_at(receiver, 0)
@@ -135,6 +137,16 @@ class StatementReader(DefinitionReader):
                 operation = f"unary{operation}" if kind == "unary" else operation
             if operation in _RUNS and (value := self.value(collector, receiver)) is not None:
                 runs.append((start_of(node), operation, value))
+
+    def _add_key(self, collector: Collector, kind: str, node: Node) -> None:
+        """`a[key]` and `key in a` may ask for the hash of the key."""
+        parts, receivers = children_of(node), self.receiver_ids
+        holder, key = (parts[0], parts[1]) if kind == "item" and len(parts) == 2 else (parts[-1], parts[0])
+        if len(parts) == 2 and kind_id_of(key) in receivers and kind_id_of(holder) in receivers:
+            value = self.value(collector, key)
+            if value is not None:
+                place = Element(self.value(collector, holder), (value,))
+                collector.code.runs.append((start_of(node), f"key {kind}", place))
 
     @cached_property
     def receiver_ids(self) -> frozenset[int | None]:

@@ -26,7 +26,7 @@ from cq.questions.exceptions.handlers import Handler
 from cq.questions.exceptions.ways import MAX_NODES, MAX_STEPS, Code, Escape, Site, Ways, is_aside
 from cq.snapshot.bodies import find_holder
 from cq.snapshot.relations import Relations, linked, note_uncovered
-from cq.snapshot.target import Definition, describe_target, find_part, find_targets, say_nothing
+from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
 
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
@@ -62,12 +62,12 @@ def ask(snapshot: Snapshot, options: ExceptionsOptions) -> Answer:
     relations = snapshot.relations
     options.check()
     targets: list[Definition] = []
-    paths = find_part(relations.files, relations.paths(), options.target) if options.target else relations.paths()
-    if not paths and options.target:
+    paths, part = relations.find_part(options.target)
+    if not part and options.target:
         targets = [find_holder(row) for row in find_targets(relations.files, options.target)]
         if not targets:
             return say_nothing(relations.files, "exceptions", options.target)
-        paths = [targets[0].file.path]
+        paths = part = [targets[0].file.path]
     ways = Ways(relations, options.depth)
     inside = _find_inside(relations, targets)
     raised: list[Site] = []
@@ -83,7 +83,7 @@ def ask(snapshot: Snapshot, options: ExceptionsOptions) -> Answer:
             passed += sum(1 for at in code.handlers.passed if inside.holds(path, code.document, code.scope(at)))
     escapes = ways.find_escapes(inside.nodes) if targets else []
     answer = _make_answer(relations, options, ways, targets, raised, handled, escapes, passed)
-    return msgspec.structs.replace(answer, degraded=tuple(note_uncovered(relations, "exceptions", paths, "exceptions")))
+    return msgspec.structs.replace(answer, degraded=tuple(note_uncovered(relations, "exceptions", part, "exceptions")))
 
 
 class _Caught(NamedTuple):

@@ -15,13 +15,22 @@ import time
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import suppress
+from functools import partial
 from pathlib import Path
+from typing import Literal, Protocol
+
+import msgspec
 
 from cq.model.artifact import (
     ARTIFACTS,
     ROWS,
     SCHEMA_VERSION,
+    STATS,
+    ChunkRisk,
+    ChunkRow,
     DenseVectorRow,
+    DroppedRecords,
+    DropReason,
     Embeddings,
     ExportedArtifact,
     ExportReport,
@@ -29,6 +38,11 @@ from cq.model.artifact import (
     IndexState,
     Piece,
     Provenance,
+    RiskArtifact,
+    RiskCounts,
+    RiskSettings,
+    RiskStats,
+    RiskTimings,
     Row,
 )
 from cq.model.embedding import EmbeddingState
@@ -49,8 +63,6 @@ from cq.store.artifacts import ArtifactWriter, Caps, replace_export, write_json,
 from cq.store.database import SCHEMA
 from cq.store.read import Reader, Tree
 
-_NOT_YET = "not in this version"
-
 
 def export_index(
     reader: Reader,
@@ -63,6 +75,7 @@ def export_index(
     generated_at: str | None = None,
     caps: Caps | None = None,
     embeddings: EmbeddingState | None = None,
+    risk: RiskSource | None = None,
     root: Path | None = None,
     commit: str | None = None,
 ) -> ExportReport:
@@ -85,7 +98,8 @@ def export_index(
             if name in names and (form is not None or kind is not DenseVectorRow)
         }
         try:
-            languages = _write_rows(reader, tree, writers, {**_MAKERS, "dense_vectors": vectors.make_rows})
+            makers = {**_MAKERS, "dense_vectors": vectors.make_rows, **_make_risk(risk)}
+            languages = _write_rows(reader, tree, writers, makers)
             done: list[ExportedArtifact] = []
             pieces: list[Piece] = []
             for name, writer in writers.items():
@@ -98,10 +112,15 @@ def export_index(
         finally:
             for writer in writers.values():
                 writer.abandon()
+        if STATS in names and risk is not None:
+            stats = _describe_risk(risk, done, {piece.path for piece in pieces}, generated_at)
+            piece = write_json(folder, f"{STATS}.json", stats, STATS, "state")
+            pieces.append(piece)
+            done.append(ExportedArtifact(STATS, 1, piece.bytes, 1))
         if "index_state" in names:
             records = {name: writer.records for name, writer in writers.items()}
             commit = commit or _find_head(tree.root)
-            state = _describe_state(reader, tree, languages, records, version, generated_at, embeddings, commit)
+            state = _describe_state(reader, tree, languages, records, version, generated_at, embeddings, commit, risk)
             piece = write_json(folder, "index_state.json", state, "index_state", "state")
             pieces.append(piece)
             done.append(ExportedArtifact("index_state", 1, piece.bytes, 1))
@@ -159,19 +178,88 @@ _MAKERS: dict[str, Callable[[Document], Iterator[Row]]] = {
 }  # fmt: skip
 
 
+class RiskSource(Protocol):
+    """Rows about risk, by file and document."""
+
+    settings: RiskSettings
+    status: Literal["ok", "disabled", "timed_out"]
+    reason: str | None
+    caps_hit: dict[str, None]
+    counts: RiskCounts
+    seconds: tuple[float, float]
+
+    def summarize(self, path: str, document: int) -> dict[str, ChunkRisk]: ...
+    def make_summaries(self, path: str, document: int) -> Iterator[Row]: ...
+    def make_flows(self, path: str, document: int) -> Iterator[Row]: ...
+    def make_local_flows(self, path: str, document: int) -> Iterator[Row]: ...
+    def make_partial_flows(self, path: str, document: int) -> Iterator[Row]: ...
+
+
+def _make_risk(risk: RiskSource | None) -> dict[str, Callable[[Document], Iterator[Row]]]:
+    """Of each artifact what makes its rows; chunks say what of risk stands in them."""
+    if risk is None:
+        return {name: lambda _: iter(()) for name in _RISK}
+
+    def make_chunks(document: Document) -> Iterator[Row]:
+        found = risk.summarize(document.path, document.number)
+        for row in make_chunk_rows(document):
+            own = found.get(row.chunk_uid) if isinstance(row, ChunkRow) else None
+            yield row if own is None else msgspec.structs.replace(row, risk=own)
+
+    makers = (risk.make_summaries, risk.make_flows, risk.make_local_flows, risk.make_partial_flows)
+    rows = {name: partial(_make_of, make) for name, make in zip(_RISK, makers, strict=True)}
+    return {"chunks": make_chunks, **rows}
+
+
+def _make_of(make: Callable[[str, int], Iterator[Row]], document: Document) -> Iterator[Row]:
+    return make(document.path, document.number)
+
+
+def _describe_risk(
+    risk: RiskSource, done: Sequence[ExportedArtifact], paths: set[str], generated_at: str
+) -> RiskStats:  # fmt: skip
+    """Times are left out where two exports are to be equal to the last byte."""
+    is_timed = "SOURCE_DATE_EPOCH" not in os.environ
+    summaries, propagation = (round(seconds * 1000) if is_timed else 0 for seconds in risk.seconds)
+    artifacts: dict[str, RiskArtifact] = {}
+    dropped: list[DroppedRecords] = []
+    for one in done:
+        key = _STATED.get(one.name)
+        if key is None:
+            continue
+        if risk.settings.emit_artifacts == "jsonl" and risk.status == "ok":
+            is_sharded = f"{one.name}.parts/00000.jsonl" in paths or f"{one.name}.parts/00000.jsonl.zst" in paths
+            plain = f"{one.name}.jsonl" if f"{one.name}.jsonl" in paths else f"{one.name}.jsonl.zst"
+            entry = f"{one.name}.meta.json" if is_sharded else plain
+            artifacts[key] = RiskArtifact(one.name, "jsonl", is_sharded, entry, one.records)
+        if one.dropped:
+            dropped.append(DroppedRecords(one.name, one.dropped, (DropReason("recordTooLarge", one.dropped),)))
+    timings = RiskTimings(summaries, propagation, summaries + propagation)
+    return RiskStats(
+        SCHEMA_VERSION, STATS, generated_at, risk.status, risk.reason, risk.settings, risk.counts,
+        tuple(sorted(risk.caps_hit)), timings, artifacts, tuple(dropped),
+    )  # fmt: skip
+
+
+_RISK = ("risk_summaries", "risk_flows", "risk_local_flows", "risk_partial_flows")
+_STATED = {"risk_summaries": "riskSummaries", "call_sites": "callSites", "risk_flows": "riskFlows"}
+
+
 def _describe_state(
     reader: Reader, tree: Tree, languages: Counter[str], records: dict[str, int], version: str, generated_at: str,
-    embeddings: EmbeddingState | None, commit: str | None,
+    embeddings: EmbeddingState | None, commit: str | None, risk: RiskSource | None,
 ) -> IndexState:  # fmt: skip
     """The generation is left out: it says how often the index was refreshed, not what it holds."""
     skipped = Counter(skip.reason for skip, _, _ in reader.skips(tree.id).values())
-    present, absent = Feature(enabled=True, reason=None), Feature(enabled=False, reason=_NOT_YET)
+    present = Feature(enabled=True, reason=None)
+    is_followed = risk is not None and risk.status == "ok"
+    reason = None if is_followed or risk is None else risk.reason or "no artifact of risk was asked for"
     return IndexState(
         schema_version=SCHEMA_VERSION,
         artifact="index_state",
         generated_at=generated_at,
         profile=embeddings.profile if embeddings else "default",
-        features={"facts": present, "graph": present, "risk": absent},
+        features={"facts": present, "graph": present, "risk": Feature(enabled=is_followed, reason=reason)},
         embeddings=_describe_embeddings(embeddings),
         providers={},
         provenance=Provenance("cq", version, SCHEMA, commit, tree.config),

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections import Counter
 from collections.abc import Sequence
 from difflib import get_close_matches
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, ClassVar, Literal, get_args
 
 import msgspec
@@ -13,7 +15,7 @@ from msgspec import Meta
 
 from cq.answers.options import Option, Options, Paged, split
 from cq.answers.page import Page, count_tokens, take
-from cq.language import all_languages, describe
+from cq.language import describe
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -28,26 +30,33 @@ from cq.model.answer import (
     Slice,
     Truncation,
 )
-from cq.model.errors import UsageError, suggest
+from cq.model.errors import ConfigError, UsageError, suggest
 from cq.model.history import Change
+from cq.model.source import Skip
 from cq.model.status import Degraded
 from cq.opening import read_file
 from cq.questions.risk.flows import Analysis, Row, RowStep, analyze
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import Engine
-from cq.risk.rules import KINDS, ORIGINS, SEVERITIES, Rule, Severity, load_rules
+from cq.risk.rules import KINDS, ORIGINS, SEVERITIES, OwnRules, Rule, Severity, check_own, load_files, load_rules
 from cq.snapshot.changes import find_changes
+from cq.snapshot.files import IndexedFiles
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import find_part, find_targets, say_nothing
+from cq.source.read import read_bytes
 
 if TYPE_CHECKING:
+    from cq.model.config import RiskConfig
+    from cq.questions.risk.rows import RiskExport
     from cq.snapshot.snapshot import Snapshot
+    from cq.store.read import Reader, Tree
 
 __all__ = ["KINDS", "MODES", "ORIGINS", "SEVERITIES", "RiskOptions", "ask"]
 
 Action = Literal["flows", "explain", "rules", "coverage"]
 Mode = Literal["default", "strict"]
 MODES: tuple[Mode, ...] = get_args(Mode)
+_MAX_RULES = 1024 * 1024  # bytes of a file with rules
 _SHOWN = 12  # rows of one list of coverage
 
 
@@ -172,9 +181,10 @@ def _check_words(option: str, given: Sequence[str], known: Sequence[str]) -> tup
 @linked
 def ask(snapshot: Snapshot, options: RiskOptions) -> Answer:
     options.check()
+    own_rules = read_own_rules(snapshot.root, snapshot.config.risk.rules)
     if options.action == "rules":
-        return _list_rules(snapshot, options)
-    analysis = analyze(snapshot.relations, is_strict=options.mode == "strict")
+        return _list_rules(snapshot, options, own_rules)
+    analysis = analyze(snapshot.relations, own_rules, is_strict=options.mode == "strict")
     if options.action == "coverage":
         return _describe_coverage(snapshot.relations, analysis, options)
     if options.action == "explain":
@@ -382,28 +392,28 @@ def _explain(relations: Relations, analysis: Analysis, options: RiskOptions) -> 
 # -- rules -------------------------------------------------------------------------------------------------
 
 
-def _list_rules(snapshot: Snapshot, options: RiskOptions) -> Answer:
+def _list_rules(snapshot: Snapshot, options: RiskOptions, own_rules: OwnRules) -> Answer:
     findings: list[Finding] = []
     wrong = 0
-    for language in _languages():
-        for rule in load_rules(language).by_id.values():
-            kind, cwe = getattr(rule, "kind", ""), getattr(rule, "cwe", 0)
-            if (options.kinds and kind not in options.kinds) or (options.cwes and cwe not in options.cwes):
-                continue
-            told = check_rule(rule, language) if options.test else ""
-            wrong += bool(told)
-            if options.test and not told:
-                continue
-            sort = type(rule).__name__.removesuffix("Rule").lower()
-            what = f"{sort} {kind} CWE-{cwe}" if cwe else sort
-            facts = FactDetails(rule.id, {"names": rule.names, "language": (language,)})
-            said = f"{rule.id} ({what}): {told or rule.message}"
-            findings.append(Finding("rule", said, None, details=facts))
-    total = sum(len(load_rules(language).by_id) for language in _languages())
+    every = [(language, rule) for language in _languages() for rule in load_rules(language, own_rules).by_id.values()]
+    for language, rule in every:
+        kind, cwe = getattr(rule, "kind", ""), getattr(rule, "cwe", 0)
+        if (options.kinds and kind not in options.kinds) or (options.cwes and cwe not in options.cwes):
+            continue
+        told = check_rule(rule, language, own_rules) if options.test else ""
+        wrong += bool(told)
+        if options.test and not told:
+            continue
+        sort = type(rule).__name__.removesuffix("Rule").lower()
+        what = f"{sort} {kind} CWE-{cwe}" if cwe else sort
+        facts = FactDetails(rule.id, {"names": rule.names, "language": (language,)})
+        said = f"{rule.id} ({what}): {told or rule.message}"
+        findings.append(Finding("rule", said, None, details=facts))
+    total = len(every)
     page = options.page
     shown, budget, cut = take(findings, page, lambda finding: finding)
     title = "Rules that fail their own examples" if options.test else "Rules"
-    tested = sum(1 for language in _languages() for rule in load_rules(language).by_id.values() if rule.bad or rule.ok)
+    tested = sum(1 for _, rule in every if rule.bad or rule.ok)
     note = f"{tested - wrong} of {tested} rules with examples find what those say" if options.test else ""
     section = Section(title, "rules", len(findings), tuple(shown), note=note)
     return Answer(
@@ -418,29 +428,54 @@ def _list_rules(snapshot: Snapshot, options: RiskOptions) -> Answer:
     )
 
 
-def check_rule(rule: Rule, language: str) -> str:
+def check_rule(rule: Rule, language: str, own_rules: OwnRules = ()) -> str:
     """What is wrong with a rule by its own examples; "" where nothing is."""
     for lines, wanted in ((rule.bad, True), (rule.ok, False)):
-        if lines and rule.id not in find_rules(lines, language) and wanted:
+        if lines and rule.id not in find_rules(lines, language, own_rules) and wanted:
             return "its bad example is not found"
-        if lines and not wanted and rule.id in find_rules(lines, language):
+        if lines and not wanted and rule.id in find_rules(lines, language, own_rules):
             return "its ok example is found as well"
     return ""
 
 
-def find_rules(text: str, language: str) -> set[str]:
+def find_rules(text: str, language: str, own_rules: OwnRules = ()) -> set[str]:
     """The rules that say something about a program, those of sources and entries as well."""
     name = f"main.{next(iter(describe(language).suffixes), 'txt')}"
     program = TextProgram({name: (language, text.lstrip("\n").encode())})
-    engine = Engine(program)
-    engine.run([function for document in program.documents for function in document.functions.values()])
+    engine = Engine(program, own_rules=own_rules)
+    engine.run_all(program.documents)
     found = {flow.rule for flow in engine.flows.values()}
     found |= {getattr(flow.taint.source, "rule", "") for flow in engine.flows.values() if flow.taint is not None}
     return found | engine.entered
 
 
+def read_own_rules(root: Path, names: Sequence[str]) -> OwnRules:
+    """The files that `[risk] rules` names; ConfigError for one that cannot be read or is wrong."""
+    found: list[tuple[str, str]] = []
+    for name in names:
+        raw = read_bytes(os.fspath(root), name, _MAX_RULES)
+        if isinstance(raw, Skip):
+            reason = raw.reason.replace("_", " ")
+            hint = f"[risk] rules names files below the root, of at most {_MAX_RULES:,} bytes"
+            raise ConfigError(f"{name} is not read: {reason}", hint=hint)
+        text = raw.decode("utf-8", "replace")
+        check_own(name, text)
+        found.append((name, text))
+    return tuple(found)
+
+
+def open_risk(reader: Reader, tree: Tree, config: RiskConfig, only: Sequence[str]) -> RiskExport:
+    """The rows of an export. Nothing is followed where none of the artifacts that are written holds any of it."""
+    from cq.questions.risk.rows import RiskExport
+
+    relations = Relations(IndexedFiles(reader, tree))
+    is_needed = not only or any(name == "chunks" or name.startswith("risk_") for name in only)
+    return RiskExport(relations, config, read_own_rules(Path(tree.root), config.rules), is_needed=is_needed)
+
+
 def _languages() -> list[str]:
-    return [name for name, described in all_languages().items() if described.detail and not described.variant_of]
+    """Those that rules are written for; the others of a family share them."""
+    return sorted({file.language for file in load_files()})
 
 
 # -- coverage ------------------------------------------------------------------------------------------------

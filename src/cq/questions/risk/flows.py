@@ -5,7 +5,7 @@ from __future__ import annotations
 import itertools
 import re
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import sha1
 from typing import NamedTuple
 
@@ -15,8 +15,8 @@ from cq.model.location import Location
 from cq.model.status import Degraded
 from cq.questions.risk.program import IndexedProgram
 from cq.risk.engine import Engine
-from cq.risk.program import Function
-from cq.risk.rules import SEVERITIES, EntryRule, Severity, SinkRule, SourceRule
+from cq.risk.program import Document, Function
+from cq.risk.rules import SEVERITIES, EntryRule, OwnRules, Severity, SinkRule, SourceRule
 from cq.risk.run import Flow
 from cq.risk.values import Place, RuleSource, Step
 from cq.snapshot.bodies import Bodies
@@ -59,6 +59,8 @@ class Row(NamedTuple):
     hops: int
     fingerprint: str
     suppressed: str
+    flow: Flow
+    source: SourceRule | EntryRule | None
 
 
 class Suppression(NamedTuple):
@@ -79,7 +81,7 @@ class Analysis:
 
     def note(self, relations: Relations) -> list[Degraded]:
         """What was not followed, and comments that hide nothing or say no reason."""
-        events = note_uncovered(relations, "risk", relations.paths(), "risk")
+        events = note_uncovered(relations, "risk", relations.find_part("")[1], "risk")
         if self.engine.cut:
             place = next(iter(self.engine.cut))[0]
             message = (
@@ -103,20 +105,36 @@ class Analysis:
         return events
 
 
-def analyze(relations: Relations, *, is_strict: bool = False) -> Analysis:
+def analyze(
+    relations: Relations,
+    own_rules: OwnRules = (),
+    *,
+    is_strict: bool = False,
+    weakens: bool = False,
+    is_late: Callable[[], bool] = bool,
+) -> Analysis:
     """Every flow of the tree, the worst first; kept as long as nothing else is written to the index."""
     kept = relations.memory.known.setdefault("", {})
-    key = ("risk", is_strict)
+    key = ("risk", is_strict, weakens, own_rules)
     found = kept.get(key)
     if not isinstance(found, Analysis):
-        found = kept[key] = _analyze(relations, is_strict)
+        found = kept[key] = _analyze(relations, own_rules, is_strict, weakens, is_late)
     return found
 
 
-def _analyze(relations: Relations, is_strict: bool) -> Analysis:
+def _analyze(
+    relations: Relations,
+    own_rules: OwnRules,
+    is_strict: bool,
+    weakens: bool,
+    is_late: Callable[[], bool],
+) -> Analysis:
     paths = [path for path in relations.paths() if (held := relations.hold(path)) and _is_read(held)]
     program = IndexedProgram(relations, most=MAX_DOCUMENTS)
-    engine = Engine(program, is_strict=is_strict, goes_on=True)
+    engine = Engine(program, own_rules=own_rules, is_strict=is_strict, goes_on=True, weakens=weakens, is_late=is_late)
+    for path in paths:
+        for document in _find_documents(relations, program, path):
+            engine.prepare(document)
     for path in paths:
         engine.run(_find_functions(relations, program, path))
     analysis = Analysis(engine, paths)
@@ -135,11 +153,16 @@ def _is_read(held: HeldFile) -> bool:
 
 
 def _find_functions(relations: Relations, program: IndexedProgram, path: str) -> Iterable[Function]:
+    for document in _find_documents(relations, program, path):
+        yield from document.functions.values()
+
+
+def _find_documents(relations: Relations, program: IndexedProgram, path: str) -> Iterable[Document]:
     held = relations.hold(path)
     for number in range(len(held.documents) if held is not None else 0):
         document = program.find_document(path, number)
         if document is not None:
-            yield from document.functions.values()
+            yield document
 
 
 def _order(row: Row) -> tuple[bool, int, float, str, int, str]:
@@ -186,11 +209,12 @@ class _Maker:
         location = held.locate(flow.place.start, flow.place.end)
         scope = self._owner(flow.place)
         source_rule, origin, certainty, source_text, doubt = "", "", 1.0, "", 1.0
+        came: SourceRule | EntryRule | None = None
         if flow.taint is not None and isinstance(flow.taint.source, RuleSource):
             source_rule, doubt = flow.taint.source.rule, flow.taint.doubt
             source = self._engine.rules_of(document.language).by_id[source_rule]
             if isinstance(source, (SourceRule, EntryRule)):
-                origin, certainty = source.origin, source.confidence
+                came, origin, certainty = source, source.origin, source.confidence
             source_text = self._line(flow.taint.source.place)
         hops = sum(1 for one, other in itertools.pairwise(steps) if one.owner != other.owner)
         base = 0.1 + 0.9 * certainty * rule.confidence if flow.taint is not None else rule.confidence
@@ -209,7 +233,7 @@ class _Maker:
         return Row(
             rule, rule.kind, severity, confidence, doubt, origin, source_rule, source_text[:80], tuple(steps), location,
             line_text, scope.rpartition(":")[2], document.language, self._find_role(steps, held), hops, fingerprint,
-            self._find_suppression(held, location.start_line, rule.id),
+            self._find_suppression(held, location.start_line, rule.id), flow, came,
         )  # fmt: skip
 
     def _find_role(self, steps: Sequence[RowStep], held: HeldFile) -> str:

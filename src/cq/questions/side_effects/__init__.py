@@ -24,7 +24,7 @@ from cq.questions.side_effects.loading import find_late
 from cq.snapshot.bodies import Bodies
 from cq.snapshot.files import HeldFile
 from cq.snapshot.relations import Relations, linked, note_uncovered
-from cq.snapshot.target import Definition, describe_target, find_part, find_targets, say_nothing
+from cq.snapshot.target import Definition, describe_target, find_targets, say_nothing
 
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
@@ -89,13 +89,13 @@ def ask(snapshot: Snapshot, options: EffectsOptions) -> Answer:
     """The strongest first; what looks pure is counted, and listed where asked for."""
     relations = snapshot.relations
     options.page.check()
-    paths = find_part(relations.files, relations.paths(), options.path) if options.path else relations.paths()
+    paths, part = relations.find_part(options.path)
     targets: list[Definition] = []
-    if not paths and options.path:
+    if not part and options.path:
         targets = find_targets(relations.files, options.path)  # a definition: its module
         if not targets:
             return say_nothing(relations.files, "side-effects", options.path, f"no module is {options.path!r} here")
-        paths = [targets[0].file.path]
+        paths = part = [targets[0].file.path]
     judge = _Judge(relations)
     rows = [_Row(module, found) for path in paths for module in judge.modules(path) for found in module.find()]
     modules = len({(row.module.path, row.module.document) for row in rows if row.found.effect != "pure"})
@@ -119,7 +119,7 @@ def ask(snapshot: Snapshot, options: EffectsOptions) -> Answer:
     slices = {effect: Slice(count, _SAID[effect]) for effect, count in counts.items()}
     slices["modules"] = Slice(modules, "modules that do more than define")
     budget = msgspec.structs.replace(budget, used=count_tokens(sections, options.page.measure) + 100)
-    events = note_uncovered(relations, "side-effects", paths, "effects")
+    events = note_uncovered(relations, "side-effects", part, "effects")
     if not rows and not events:
         events.append(Degraded("side-effects", "info", "nothing", "loading it only defines things"))
     return Answer(

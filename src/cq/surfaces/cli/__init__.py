@@ -136,7 +136,9 @@ def _dispatch(argv: list[str]) -> int:
         return _run_command("", argv)
     if name in ("-V", "--version"):
         return _print_version()
-    if name in ("-h", "--help"):
+    if name == "-h":
+        return _print_short_help()
+    if name == "--help":
         return _print_help()
     if name not in COMMANDS:
         what = "option" if name.startswith("-") else "command"
@@ -165,10 +167,38 @@ def _print_version() -> int:
     return 0
 
 
+def _find_groups() -> dict[str, Sequence[str]]:
+    grouped = {name for names in GROUPS.values() for name in names}
+    return {"questions": tuple(name for name in COMMANDS if name not in grouped), **GROUPS}
+
+
+_FIRST = 8  # questions that help on one screen explains
+
+
+def _print_short_help() -> int:
+    from textwrap import shorten, wrap
+
+    groups = _find_groups()
+    first = groups["questions"][:_FIRST]
+    groups = {"more questions": groups.pop("questions")[_FIRST:], **groups}
+    width = max(map(len, first))
+    rows = [f"  {name:<{width}}  {shorten(COMMANDS[name][1], 76 - width, placeholder=' …')}" for name in first]
+    names = [
+        line
+        for title, group in groups.items()
+        for line in wrap(f"{f'{title}:':<18}{' '.join(group)}", 78, subsequent_indent=" " * 18, break_on_hyphens=False)
+    ]
+    print(
+        "usage: cq [COMMAND [OPTION…]]    answers questions about code, with evidence\n\n"
+        + "\n".join([*rows, "", *names, ""])
+        + "\n`cq` alone says where to start, `cq COMMAND -h` what a command takes, `cq --help` all."
+    )
+    return 0
+
+
 def _print_help() -> int:
     width = max(map(len, COMMANDS))
-    grouped = {name for names in GROUPS.values() for name in names}
-    groups = {"questions": [name for name in COMMANDS if name not in grouped], **GROUPS}
+    groups = _find_groups()
     commands = "\n\n".join(
         f"{title}:\n" + "\n".join(f"  {name:<{width}}  {COMMANDS[name][1]}" for name in names)
         for title, names in groups.items()
@@ -176,7 +206,8 @@ def _print_help() -> int:
     print(
         f"usage: cq [--color WHEN] [COMMAND [OPTION…]]\n\n"
         f"Answers questions about code, with evidence.\n\n{commands}\n\n"
-        f"options:\n  -h, --help     this text; `cq COMMAND --help` or `cq help COMMAND` for one command\n"
+        f"options:\n  -h             help on one screen; `cq COMMAND -h` for one command\n"
+        f"  --help         this text; `cq COMMAND --help` or `cq help COMMAND` for one command\n"
         f"  -V, --version  the version\n  --color WHEN   auto (default: on a terminal), always or never\n\n"
         f"environment:\n  CQ_ROOT        the directory that holds the code\n"
         f"  CQ_INDEX_DIR   where indexes are kept\n"
@@ -223,7 +254,9 @@ def _run_command(name: str, argv: list[str]) -> int:
     if unknown:
         word = unknown[0].partition("=")[0]
         what = "unknown option" if word.startswith("-") else "unexpected argument"
-        options = [part.strip(" ,[]()|") for part in parser.format_usage().split() if "--" in part] + ["--help"]
+        options = [part.strip(" ,[]()|") for part in parser.format_usage().split() if "--" in part]
+        if word == "--lsp" and "--no-lsp" in options:
+            raise UsageError(f"unknown option {word!r}", hint=f"cq {name} asks language servers anyway")
         raise UsageError(f"{what} {word!r}", hint=_did_you_mean(word, options, f"cq {name}"))
     for action in parser._actions:
         # `-- x --`: argparse takes the second mark for one as well, and leaves the argument empty.
@@ -251,18 +284,48 @@ def find_command(name: str) -> Command:
 
 
 def _make_parser(command: Command, name: str, line: str) -> ArgumentParser:
-    from argparse import ArgumentParser, RawDescriptionHelpFormatter
+    from argparse import Action, ArgumentParser, RawDescriptionHelpFormatter
 
     class Parser(ArgumentParser):
         def error(self, message: str) -> NoReturn:
             raise _usage_error(message, name)
 
+    class Short(Action):
+        def __call__(self, parser: ArgumentParser, *_: object) -> NoReturn:
+            print(_shorten_help(parser, name))
+            parser.exit()
+
     # An abbreviated option would change its meaning the day a longer one is added.
     parser = Parser(
-        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False
-    )
+        prog=f"cq {name}".strip(), description=line, formatter_class=RawDescriptionHelpFormatter, allow_abbrev=False,
+        add_help=False,
+    )  # fmt: skip
+    parser.add_argument("-h", action=Short, nargs=0, help="help on one screen")
+    parser.add_argument("--help", action="help", help="all of it")
     command.configure(parser)
     return parser
+
+
+def _shorten_help(parser: ArgumentParser, name: str) -> str:
+    """What is this command's own, and of the options that others have too the names."""
+    from textwrap import wrap
+
+    formatter = parser.formatter_class(prog=parser.prog)
+    arguments = [action.metavar or action.dest for action in parser._actions if not action.option_strings]
+    usage = f"usage: {parser.prog} [OPTION…] {' '.join(map(str, arguments))}"
+    shared: list[str] = []
+    for group in parser._action_groups:
+        if group.title in ("positional arguments", "options"):
+            formatter.add_arguments(action for action in group._group_actions if action.dest not in ("h", "help"))
+        else:
+            flags = [action.option_strings[0] for action in group._group_actions]
+            shared += wrap(
+                f"{f'{group.title}:':<18}{' '.join(flags)}", 78, subsequent_indent=" " * 18, break_on_hyphens=False
+            )
+    examples = (parser.epilog or "").partition("\n\n")[0].splitlines()[:4]
+    parts = [usage.rstrip(), parser.description or "", formatter.format_help().strip("\n"), "\n".join(shared)]
+    parts += ["\n".join(examples), f"`cq {name} --help` says what every option does."]
+    return "\n\n".join(part for part in parts if part.strip())
 
 
 # A process of the daemon runs the same command again and again.

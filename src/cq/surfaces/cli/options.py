@@ -16,11 +16,23 @@ from cq.model.errors import UsageError
 from cq.surfaces import cli
 
 if TYPE_CHECKING:
+    from argparse import _ArgumentGroup
     from collections.abc import Callable
 
     from cq.indexing.refresh import Progress
     from cq.model.answer import Answer
     from cq.workspace import Workspace
+
+
+EVERYWHERE = "every command"
+
+
+def find_group(parser: ArgumentParser, title: str) -> _ArgumentGroup:
+    """The group of options that has this title, made where there is none."""
+    for group in parser._action_groups:
+        if group.title == title:
+            return group
+    return parser.add_argument_group(title)
 
 
 class _Once(Action):
@@ -34,10 +46,11 @@ class _Once(Action):
 
 
 def add_place_options(parser: ArgumentParser) -> None:
-    parser.add_argument(
+    everywhere = find_group(parser, EVERYWHERE)
+    everywhere.add_argument(
         "--root", metavar="DIR", action=_Once, help="the directory that holds the code (default: the repository)"
     )
-    parser.add_argument(
+    everywhere.add_argument(
         "--index-dir", metavar="DIR", action=_Once, help="keep the index below DIR (default: the cache directory)"
     )
 
@@ -57,12 +70,15 @@ def add_worker_options(parser: ArgumentParser) -> None:
 def add_progress_option(parser: ArgumentParser) -> None:
     from cq.surfaces.render.progress import MODES
 
-    parser.add_argument("--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal")
+    find_group(parser, EVERYWHERE).add_argument(
+        "--progress", choices=MODES, default="auto", help="auto (default) draws a bar on a terminal"
+    )
 
 
 def add_freshness_options(parser: ArgumentParser) -> None:
-    parser.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
-    parser.add_argument(
+    everywhere = find_group(parser, EVERYWHERE)
+    everywhere.add_argument("--no-refresh", action="store_true", help="answer from the index as it lies")
+    everywhere.add_argument(
         "--max-stale", metavar="SECONDS", type=read_seconds, default=0.0, help="trust a check this young"
     )
 
@@ -77,10 +93,11 @@ def add_revision_option(parser: ArgumentParser) -> None:
 
 def add_look_options(parser: ArgumentParser) -> None:
     """How an answer is shown to people."""
-    parser.add_argument(
+    shown = find_group(parser, "the answer")
+    shown.add_argument(
         "--card", action="store_true", help="also show what is known beside the answer: risk, confidence, next commands"
     )
-    parser.add_argument(
+    shown.add_argument(
         "--hyperlink-format", metavar="FORMAT", help="where links of a terminal lead: vscode, kitty, file, none, …"
     )
 
@@ -93,8 +110,8 @@ def repeat_place(args: Namespace) -> tuple[str, ...]:
 
 
 def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | None = None) -> int:
-    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 130 for an answer that
-    Ctrl-C cut short."""
+    """Writes the answer, for people by `render` where it has its own; the exit code is grep's, 3 where what was found
+    is not allowed, 130 for an answer that Ctrl-C cut short."""
     from cq.answers.fit import fit_json
     from cq.questions.table import RUNNERS
     from cq.surfaces.render import render_jsonl
@@ -136,6 +153,8 @@ def print_answer(answer: Answer, args: Namespace, render: Callable[..., str] | N
     categories = {event.category for event in answer.degraded}
     if "interrupted" in categories:
         return 130
+    if answer.summary.get("not_allowed"):  # found, and not allowed
+        return 3
     # What was stopped has not found nothing.
     return 0 if answer.found else 2 if "timeout" in categories else 1
 

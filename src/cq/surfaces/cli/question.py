@@ -17,6 +17,7 @@ from cq.surfaces.cli.options import (
     add_place_options,
     add_progress_option,
     add_revision_option,
+    find_group,
     note_servers,
     open_workspace,
     print_answer,
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from cq.questions.table import Question
 
 SPECIAL = ("architecture", "find", "neighborhood", "q", "read", "run")
+_GROUPS = {"": "", "servers": "language servers", "files": "which files", "answer": "the answer"}
 _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 
 
@@ -68,13 +70,14 @@ class QuestionCommand:
         for one in written:
             if one.option.json is not None:
                 continue
-            into = parser
+            title = _GROUPS[one.option.group]
+            into = find_group(parser, title) if title else parser
             if one.option.flags and one.field in several:
-                into = exclusive.get(one.field) or parser.add_mutually_exclusive_group()
+                into = exclusive.get(one.field) or into.add_mutually_exclusive_group()
                 exclusive[one.field] = into
             _add(into, one)
         if any(one.option.group == "servers" for one in written):
-            parser.add_argument(
+            find_group(parser, _GROUPS["servers"]).add_argument(
                 "--trust", action="store_true", help="let the repository say how servers run: that can run its code"
             )
         self._offer("configure", lambda _: None)(parser)
@@ -183,4 +186,6 @@ def _add_format(parser: ArgumentParser, formats: tuple[str, ...]) -> None:
     if given and given not in _FORMATS:
         raise UsageError(f"CQ_FORMAT={given} is no format", hint=f"formats: {', '.join(formats)}")
     chosen = given if given in formats else formats[0]
-    parser.add_argument("--format", choices=formats, default=chosen, help=f"{formats[0]} (default), for people; …")
+    find_group(parser, _GROUPS["answer"]).add_argument(
+        "--format", choices=formats, default=chosen, help=f"{formats[0]} (default), for people; …"
+    )

@@ -7,7 +7,6 @@ from argparse import ArgumentParser, Namespace
 
 from cq.answers.page import Page
 from cq.questions.rank import RankOptions
-from cq.source.repository import is_repository
 from cq.surfaces.cli.options import add_place_options, open_workspace
 from cq.surfaces.render.progress import ProgressLine
 from cq.surfaces.render.status import render_welcome
@@ -20,14 +19,8 @@ def configure(parser: ArgumentParser) -> None:
 
 
 def run(args: Namespace) -> int:
-    """A directory that is no repository is not indexed unasked: it may be someone's whole home."""
     progress = ProgressLine()
     with open_workspace(args, progress) as workspace:
-        if not is_repository(str(workspace.root)):
-            print("There is no repository around this directory: go into one, or name it with --root.\n\n"
-                  "  cq status --root DIR        index DIR and say what is there\n"
-                  "  cq --help                   every question")  # fmt: skip
-            return 0
         try:
             status, entry_points = workspace.status(), workspace.entry_points()
             ranks = workspace.rank(RankOptions(page=Page(_MOST)))

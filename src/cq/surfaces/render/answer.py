@@ -13,6 +13,7 @@ from cq.model.answer import (
     Answer,
     BlameDetails,
     CallDetails,
+    ChangeDetails,
     CountDetails,
     DiagnosticDetails,
     EffectDetails,
@@ -157,7 +158,7 @@ def render_source(answer: Answer) -> str:
 
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
-    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails,
+    ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails, ChangeDetails,
     ViolationDetails,
 )  # fmt: skip
 

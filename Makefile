@@ -67,11 +67,11 @@ demo: $(STAMP)
 # The compiler that some tests ask is fetched first; without it they are skipped, and the line says why.
 test: $(STAMP)
 	@$(BIN)/cq doctor --install typescript >/dev/null || echo "the tests that ask TypeScript are skipped" >&2
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not alone and not full"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not alone and not full"
 	@$(BIN)/python -m pytest -m "alone and not full"
 
 quick: $(STAMP)
-	@$(BIN)/python -m pytest -n auto --dist loadfile -m "not slow and not alone and not full"
+	@$(BIN)/python -m pytest -n auto --dist worksteal -m "not slow and not alone and not full"
 
 hostile: $(STAMP)
 	@$(BIN)/python -m pytest -m full tests/hostile

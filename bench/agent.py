@@ -25,7 +25,9 @@ from bench.corpora import fetch
 from cq.answers.page import estimate
 
 _BUDGET = 8000
-_BEFORE = 74_587  # tokens that these questions cost while answers were sent as text and again as structured content
+# Tokens that these questions cost at most: they cost 21,154 when this was set, and 74,587 while answers were sent as
+# text and again as structured content.
+_MOST = 22_000
 # (tool, arguments, what the answer must hold, what one would give ripgrep, the files one would read then)
 Question = tuple[str, dict[str, Any], str, str, tuple[str, ...]]
 DJANGO: list[Question] = [
@@ -111,8 +113,8 @@ def run(results: dict[str, Any]) -> None:
     results["goals"] = [
         {"goal": f"≥ 19 of {len(rows)} answers hold the fact within {_BUDGET:,} tokens", "measured": right,
          "met": right >= 19},
-        {"goal": f"all that is sent for them costs at most {_BEFORE:,} tokens", "measured": total["tokens"],
-         "met": total["tokens"] <= _BEFORE},
+        {"goal": f"all that is sent for them costs at most {_MOST:,} tokens", "measured": total["tokens"],
+         "met": total["tokens"] <= _MOST},
         {"goal": "the five commonest questions on Django cost fewer tokens than ripgrep's output", "measured": cheaper,
          "met": cheaper == len(common)},
         {"goal": "every fact of the tasks is in the output of cq", "measured": f"{lacking} are not",

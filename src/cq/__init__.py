@@ -13,12 +13,13 @@ _PUBLIC = {
     "cq.answers.options": "Options",
     "cq.answers.page": "Page",
     "cq.model.answer": (
-        "Agreement Answer ArtifactRef AsOf BlameDetails Budget CallArgument CallDetails Candidate Capture "
-        "ChangeDetails CommitDetails Confidence CountDetails Degradation DependencyDetails "
-        "DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding GraphEdge HoverDetails "
-        "ImportDetails Insight LinkDetails MatchDetails MeantName ModuleDetails NameBinding NamesDetails "
-        "NodeDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails Run Section ServerDetails "
-        "Slice SourceDetails Target Truncation ViolationDetails"
+        "Agreement Answer ApiDetails ArtifactRef AsOf BlameDetails Budget CallArgument CallDetails "
+        "Candidate Capture ChangeDetails CommitDetails Confidence CountDetails DeadDetails Degradation "
+        "DependencyDetails DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding GraphEdge "
+        "HoverDetails ImportDetails Insight LinkDetails MatchDetails MeantName ModuleDetails NameBinding "
+        "NamesDetails NodeDetails PackDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails "
+        "Run Section ServerDetails "
+        "Slice SourceDetails Target Truncation ViolationDetails "
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -29,9 +30,12 @@ _PUBLIC = {
     "cq.model.neighborhood": "Bundle BundleEdge NeighborhoodSlice",
     "cq.model.plan": "Plan Step",
     "cq.model.status": "Check Degraded Freshness LanguageStatus MistakeStatus Status",
+    "cq.questions.api": "ApiOptions",
     "cq.questions.architecture": "ArchitectureOptions",
     "cq.questions.bytecode": "BytecodeOptions",
     "cq.questions.calls": "CallsOptions",
+    "cq.questions.context": "ContextOptions",
+    "cq.questions.dead": "DeadOptions",
     "cq.questions.diagnostics": "DiagnosticsOptions",
     "cq.questions.diff": "DiffOptions",
     "cq.questions.exceptions": "ExceptionsOptions",

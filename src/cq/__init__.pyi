@@ -4,6 +4,7 @@ from cq.answers.page import Page
 from cq.model.answer import (
     Agreement,
     Answer,
+    ApiDetails,
     ArtifactRef,
     AsOf,
     BlameDetails,
@@ -16,6 +17,7 @@ from cq.model.answer import (
     CommitDetails,
     Confidence,
     CountDetails,
+    DeadDetails,
     Degradation,
     DependencyDetails,
     DiagnosticDetails,
@@ -34,6 +36,7 @@ from cq.model.answer import (
     NameBinding,
     NamesDetails,
     NodeDetails,
+    PackDetails,
     PassedAt,
     QueryDetails,
     ReferenceDetails,
@@ -66,9 +69,12 @@ from cq.model.location import Location
 from cq.model.neighborhood import Bundle, BundleEdge, NeighborhoodSlice
 from cq.model.plan import Plan, Step
 from cq.model.status import Check, Degraded, Freshness, LanguageStatus, MistakeStatus, Status
+from cq.questions.api import ApiOptions
 from cq.questions.architecture import ArchitectureOptions
 from cq.questions.bytecode import BytecodeOptions
 from cq.questions.calls import CallsOptions
+from cq.questions.context import ContextOptions
+from cq.questions.dead import DeadOptions
 from cq.questions.diagnostics import DiagnosticsOptions
 from cq.questions.diff import DiffOptions
 from cq.questions.exceptions import ExceptionsOptions
@@ -101,20 +107,21 @@ from cq.workspace import Workspace
 
 __version__: str
 __all__ = [
-    "Agreement", "Answer", "ArchitectureOptions", "ArtifactRef", "AsOf", "BlameDetails", "Blamed", "Budget", "Bundle",
-    "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions", "Candidate", "Capture", "Change",
-    "ChangeDetails", "Check", "Commit", "CommitDetails", "Completion", "Confidence", "ConfigError", "Configuration",
-    "ConnectionGraph", "CountDetails", "CqError", "DaemonError", "Degradation", "Degraded", "DependencyDetails",
-    "DiagnosticDetails", "DiagnosticsOptions", "DiffOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails",
-    "ExceptionsOptions", "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness",
-    "GraphEdge", "GraphOptions", "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions",
-    "IndexedCall", "IndexedChunk", "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails",
-    "Location", "LogOptions", "LspOptions", "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails",
-    "NameBinding", "NamesDetails", "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "Page",
-    "PassedAt", "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions",
-    "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk",
-    "RiskOptions", "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions",
-    "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step",
-    "StoreError", "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation",
-    "ViolationDetails", "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "Agreement", "Answer", "ApiDetails", "ApiOptions", "ArchitectureOptions", "ArtifactRef", "AsOf", "BlameDetails",
+    "Blamed", "Budget", "Bundle", "BundleEdge", "BytecodeOptions", "CallArgument", "CallDetails", "CallsOptions",
+    "Candidate", "Capture", "Change", "ChangeDetails", "Check", "Commit", "CommitDetails", "Completion", "Confidence",
+    "ConfigError", "Configuration", "ConnectionGraph", "ContextOptions", "CountDetails", "CqError", "DaemonError",
+    "DeadDetails", "DeadOptions", "Degradation", "Degraded", "DependencyDetails", "DiagnosticDetails",
+    "DiagnosticsOptions", "DiffOptions", "EffectDetails", "EffectsOptions", "ExceptionDetails", "ExceptionsOptions",
+    "ExportReport", "FactDetails", "FindAnswer", "FindOptions", "Finding", "Freshness", "GraphEdge", "GraphOptions",
+    "HoverDetails", "HoverOptions", "ImpactOptions", "ImportDetails", "ImportsOptions", "IndexedCall", "IndexedChunk",
+    "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location", "LogOptions", "LspOptions",
+    "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails", "NameBinding", "NamesDetails",
+    "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "PackDetails", "Page", "PassedAt",
+    "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions",
+    "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk", "RiskOptions",
+    "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section",
+    "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError",
+    "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation", "ViolationDetails",
+    "Workspace", "__version__", "make_plan", "parse_plan", "query",
 ]  # fmt: skip

@@ -284,6 +284,9 @@ def test_every_step_is_the_command_it_says_it_is(kind: str, workspace: Workspace
 ANSWERED_OTHERWISE: dict[str, dict[str, Any]] = {
     "routes": {"pattern": "/"},
     "architecture": {"suggest": True},
+    "api": {"part": "app"},
+    "dead": {"part": "app"},
+    "context": {"target": ["Store.save"]},
     "diagnostics": {"paths": ["app"], "severity": "error", "no_lsp": True},
     "lsp": {"plane": "workspace-symbols", "target": "Store", "no_lsp": True},
     "risk": {"severity": "high", "target": "app"},

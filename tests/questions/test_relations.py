@@ -98,6 +98,15 @@ def test_the_way_from_one_to_another(workspace: Workspace):
     assert "the same definition" in workspace.path(PathOptions("main", "use.main")).degraded[0].message
 
 
+def test_a_way_is_said_to_begin_where_it_does(tmp_path: Path):
+    (tmp_path / "a.py").write_text("def go():\n    idle()\ndef idle(): ...\n")
+    (tmp_path / "b.py").write_text("def go():\n    end()\ndef end(): ...\n")
+    (tmp_path / "c.py").write_text("from a import go\ngo()\ngo()\n")
+    with Workspace.open(tmp_path, index_dir=tmp_path / ".index") as workspace:
+        target = workspace.path(PathOptions("go", "end")).insight.target
+    assert (target.location.path, target.reason) == ("b.py", "the likeliest that leads there")
+
+
 def test_a_way_says_which_of_its_links_are_only_possible(workspace: Workspace):
     way = workspace.path(PathOptions("other", "Store.check")).sections[0].findings
     assert way[0].message.endswith(" at app/use.py:9, possible")

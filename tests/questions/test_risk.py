@@ -208,3 +208,18 @@ def test_rules_of_the_user_that_are_wrong(root: Path, wrong: str | None, message
     (root / "cq.toml").write_text('[risk]\nrules = ["rules.toml"]\n')
     with pytest.raises(ConfigError, match=re.escape(message)):
         ask(root)
+
+
+def test_flows_that_a_revision_did_not_have(root: Path):
+    def git(*words: str) -> None:
+        subprocess.run(
+            ["git", "-c", "user.name=a", "-c", "user.email=a@b", *words], cwd=root, check=True, capture_output=True
+        )
+
+    git("init", "-q")
+    git("add", "-A")
+    git("commit", "-q", "-m", "first")
+    (root / "app.py").write_text("\n" + APP + "\ndef more():\n    eval(request.args['code'])\n")
+    assert [details.risk for details in list_flows(ask(root, new_since="HEAD"))] == ["code"]
+    with pytest.raises(UsageError):
+        ask(root, new_since="nothing")

@@ -61,6 +61,14 @@ if what == "mcp":
     assert "toy" in context["inputSchema"]["properties"]["what"]["enum"]
     asked = parse_arguments("codebase_context", json.loads(words[0]))
     raise SystemExit(cli.answer(msgspec.json.encode(msgspec.structs.replace(asked, root="."))))
+if what == "http":
+    import msgspec
+    from cq.surfaces.asked import Asked
+    from cq.surfaces.web.forms import make_fields, read_fields, write_line
+    assert [field.key for field in make_fields("toy", {})][:2] == ["target", "loud"]
+    given = read_fields("toy", {"target": [words[0]], "tone": ["sharp"], "times": ["2"], "loud": ["on"]})
+    print(write_line("toy", given))
+    raise SystemExit(cli.answer(msgspec.json.encode(Asked("toy", options=given, root="."))))
 if what == "library":
     from cq import Workspace
     from toyquestion.options import ToyOptions
@@ -121,6 +129,9 @@ def test_a_question_is_one_package_and_one_row(toy: Path):
     assert "toy has no option 'tune' (did you mean 'tone'?" in run(
         "mcp", json.dumps({**asked, "options": {"tune": "sharp"}}), status=2
     )
+    page = run("http", "save")
+    assert page.startswith("cq toy save --tone sharp --times 2 --loud\n")
+    assert "SAVESAVE sharp" in page
     assert "save sharp" in run("library", "save")
     schema = json.loads(run("cli", "schema", "toy.options"))
     (form,) = schema["$defs"].values()

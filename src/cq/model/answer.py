@@ -447,6 +447,47 @@ class ViolationDetails(
     is_new: bool = True  # not in the baseline
 
 
+class ApiDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.api.export.v1"):
+    """A name that a package offers, with how it is called here; or a call of it that cannot fit (`warning`)."""
+
+    public: str  # as users write it
+    symbol_kind: str
+    how: str  # __all__ defined reexported exported pub
+    signature: str = ""
+    symbol_id: str = ""
+    also: tuple[str, ...] = ()  # other names of the same
+    deprecated: str = ""
+    calls: int = 0
+    sampled: int = 0  # of them were looked at
+    shapes: dict[str, int] = {}  # `(2, key)`: arguments by place, keywords, spreads
+    users: int = 0  # files that use it, tests left out
+    tests: int = 0
+    warning: str = ""
+
+
+class DeadDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.dead.definition.v1"):
+    """A definition that nothing reaches."""
+
+    name: str
+    symbol_kind: str
+    why: str
+    lines: int = 0
+    symbol_id: str = ""
+
+
+class PackDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.context.item.v1"):
+    """One item of a pack. `source` is as it stands, or one line of contract where `language` is empty."""
+
+    relation: str  # primary callees callers types tests imports docs
+    why: str
+    cost: int  # tokens, with what is written around it
+    language: str
+    name: str
+    source: str
+    more: str = ""  # the command that shows more
+    is_changed: bool = False  # since the pack that was named
+
+
 class CountDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.answer.count.v1"):
     """How many of something, in how many files, and of what else how many."""
 
@@ -596,6 +637,9 @@ Details = (
     | ChangeDetails
     | CommitDetails
     | ViolationDetails
+    | ApiDetails
+    | DeadDetails
+    | PackDetails
 )
 
 

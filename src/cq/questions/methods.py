@@ -15,9 +15,12 @@ if TYPE_CHECKING:
     from cq.model.find import FindAnswer
     from cq.model.plan import Plan
     from cq.query import Query
+    from cq.questions.api import ApiOptions
     from cq.questions.architecture import ArchitectureOptions
     from cq.questions.bytecode import BytecodeOptions
     from cq.questions.calls import CallsOptions
+    from cq.questions.context import ContextOptions
+    from cq.questions.dead import DeadOptions
     from cq.questions.diagnostics import DiagnosticsOptions
     from cq.questions.diff import DiffOptions
     from cq.questions.exceptions import ExceptionsOptions
@@ -91,6 +94,18 @@ class Questions(ABC):
     def architecture(self, question: ArchitectureOptions | None = None) -> Answer:
         """Which rules of architecture hold, and what breaks the others. See ArchitectureOptions."""
         return self._ask("architecture", question)
+
+    def api(self, question: str | ApiOptions = "") -> Answer:
+        """What a package offers, how it is called here, and calls that cannot fit. See ApiOptions."""
+        return self._ask("api", question)
+
+    def dead(self, question: str | DeadOptions = "") -> Answer:
+        """Definitions that nothing reaches, the surest first. See DeadOptions."""
+        return self._ask("dead", question)
+
+    def context(self, question: str | ContextOptions) -> Answer:
+        """What to read to change something safely, within a budget of tokens. See ContextOptions."""
+        return self._ask("context", (question,) if isinstance(question, str) else question)
 
     def types(self, question: str | TypesOptions) -> Answer:
         """The supertypes, subtypes and members of a type."""

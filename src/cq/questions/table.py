@@ -105,6 +105,14 @@ QUESTIONS = {
             "which file imports which, cycles, and what comes from outside",
             formats=PICTURES,
         ),
+        Question("api", "ApiOptions", "what a package offers, how it is called here, and calls that cannot fit"),
+        Question("dead", "DeadOptions", "definitions that nothing reaches, and how sure that is"),
+        Question(
+            "context",
+            "ContextOptions",
+            "what to read to change something safely: source, contracts, excerpts, within a budget",
+            formats=("md", "json"),
+        ),
         Question(
             "architecture",
             "ArchitectureOptions",

@@ -194,6 +194,7 @@ def _call_functions(
         shift = Transfer(run, site, function, actuals, summary, doubt * (1 if len(targets) == 1 else 0.9))
         shift.apply_effects(strong=len(targets) == 1)
         shift.report_hits()
+        shift.assign_outer()
         ends += summary.is_endless
         results.append(made_value if made_value is not None else shift.translate(summary.result))
         if len(targets) == 1:

@@ -8,12 +8,14 @@ from typing import TYPE_CHECKING
 import msgspec
 
 from cq.model.code import Site
-from cq.risk.values import NOTHING, UNKNOWN, Key, Ref, Shape, Value, blur, join, join_all, set_field
+from cq.risk.values import NOTHING, UNKNOWN, Key, Ref, Shape, Value, blur, join, join_all, literal, set_field
 
 if TYPE_CHECKING:
     from cq.risk.interpret import Interpreter
 
 MAX_SIZE = 60  # of a list whose elements are known one by one
+
+_GIVES_ITSELF = frozenset({"sort", "reverse"})  # in JavaScript; nobody uses what they give in Python
 
 Change = Callable[["Interpreter", Shape, Sequence[Value]], tuple[Shape, Value | None]]
 
@@ -39,6 +41,8 @@ def call_container(
         run.set_shape(ref, after)
         if result is not None:
             results.append(result)
+    if name in _GIVES_ITSELF:
+        return receiver
     found = join_all(results)
     own = tuple(taint for taint in receiver.taints if not run.is_object(receiver))
     return found._replace(taints=(*found.taints, *(t for t in own if t not in found.taints))) if own else found
@@ -107,6 +111,11 @@ def _pop(run: Interpreter, shape: Shape, args: Sequence[Value]) -> tuple[Shape, 
     return (blur(shape) if shape.size >= 0 else shape), join(found, args[1]) if len(args) > 1 else found
 
 
+def _shift(run: Interpreter, shape: Shape, args: Sequence[Value]) -> tuple[Shape, Value | None]:
+    del args
+    return _pop(run, shape, [literal(0)])
+
+
 def _remove(run: Interpreter, shape: Shape, args: Sequence[Value]) -> tuple[Shape, Value | None]:
     del run
     wanted = args[0].const if args else UNKNOWN
@@ -162,7 +171,7 @@ def _sort(run: Interpreter, shape: Shape, args: Sequence[Value]) -> tuple[Shape,
 _CHANGES: dict[str, Change] = {
     "append": _append, "add": _append, "push": _append, "appendleft": _prepend, "unshift": _prepend,
     "insert": _insert, "extend": _extend, "pop": _pop, "remove": _remove, "clear": _clear, "update": _update,
-    "setdefault": _set_default, "reverse": _turn, "sort": _sort, "discard": _sort,
+    "setdefault": _set_default, "shift": _shift, "popleft": _shift, "reverse": _turn, "sort": _sort, "discard": _sort,
 }  # fmt: skip
 
 

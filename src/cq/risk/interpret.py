@@ -3,7 +3,7 @@ parameters reaches a sink, what it changes. What it calls is known by summaries.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 
 import msgspec
 
@@ -251,6 +251,8 @@ class Interpreter(Expressions):
         if bind.type is not None and not value.paths:
             paths = self.engine.find_annotated(self.function, bind.type)
             value = value._replace(paths=paths) if paths else value
+        if self.function.around is not None and not self.document.find_binds(self.function, bind.name):
+            self.outer[bind.name] = None
         self.assign(bind.name, value, bind.value, f"{bind.name} = …" if not bind.inner else bind.name)
 
     def _store(self, store: Store) -> None:
@@ -328,9 +330,26 @@ class Interpreter(Expressions):
             result = Value(refs=(ref,))
         self.final = end
         effects = tuple(ref for ref in self.touched if ref[0] == "p")
+        outer = {name: end.names[name] for name in self.outer if name in end.names}
+        inner = [ref for value in outer.values() for ref in value.refs]
+        kept = _find_reachable(end.objects, (*result.refs, *effects, *inner))
         true, false = (_intersect([truth[side] for truth in self.truths]) for side in (0, 1))
         after = {origin: kinds for origin, kinds in end.cleared.items() if origin and origin[0] == "p"}
-        return Summary(result, end.objects, effects, tuple(self.hits.values()), true, false, after, not self.returned)
+        return Summary(result, kept, effects, tuple(self.hits.values()), true, false, after, not self.returned, outer)
+
+
+def _find_reachable(objects: Mapping[Ref, Shape], refs: Iterable[Ref]) -> dict[Ref, Shape]:
+    """Of the objects of a function those that callers can get hold of."""
+    found: dict[Ref, Shape] = {}
+    todo = list(refs)
+    while todo:
+        ref = todo.pop()
+        shape = objects.get(ref)
+        if shape is None or ref in found:
+            continue
+        found[ref] = shape
+        todo += [inner for held in (*shape.fields.values(), shape.rest) for inner in held.refs]
+    return found
 
 
 def _intersect(cleared: list[Mapping[Origin, frozenset[str]] | None]) -> dict[Origin, frozenset[str]]:

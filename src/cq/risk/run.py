@@ -79,6 +79,7 @@ class Summary(NamedTuple):
     false: Mapping[Origin, frozenset[str]] = {}
     after: Mapping[Origin, frozenset[str]] = {}  # where it gives anything
     is_endless: bool = False  # it never comes back
+    outer: Mapping[str, Value] = {}  # what it assigns to names of the functions around it
 
 
 class Run:
@@ -96,6 +97,7 @@ class Run:
         self.at = (0, 0)
         self.effort = 0
         self.touched: dict[Ref, None] = {}
+        self.outer: dict[str, None] = {}
         # Of calls, by where they end: what was summarized and passed, what rules may call it and what they see.
         self.called: dict[int, list[tuple[Summary, Mapping[int, Value]]]] = {}
         self.asked_with: dict[int, tuple[Sequence[str], Sequence[Value], Mapping[str, Value], Value]] = {}

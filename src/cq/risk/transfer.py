@@ -23,6 +23,7 @@ from cq.risk.values import (
     Taint,
     Value,
     add_step,
+    join,
     join_all,
     join_shapes,
     join_taints,
@@ -139,6 +140,9 @@ class Transfer:
         self.run, self.site, self.function, self.actuals = run, site, function, actuals
         self.summary, self.doubt = summary, doubt
         self._moved: dict[Ref, Ref] = {}
+        # What parameters are given, and ways that were put together: hits and results name the same again and again.
+        self._given: dict[tuple[ParameterSource, bool], tuple[Taint, ...]] = {}
+        self._ways: dict[tuple[int, int], Step | None] = {}
         self.text = f"{site.name or 'call'}(…)"
 
     def translate(self, value: Value, level: int = 3) -> Value:
@@ -213,34 +217,38 @@ class Transfer:
             return [self._graft(taint, None)] if taint.step is not None else [taint]
         if source.function != self.function.place:
             return [taint]
-        if isinstance(source.parameter, str):
-            actual = self._free(source.parameter)
-        else:
-            actual = self.actuals.get(source.parameter, NOTHING)
-        for key in source.fields:
-            actual = self._read(actual, key)
-        taints = actual.taints if shallow else self.run.deep(actual)
-        return [self._graft(taint, one) for one in taints]
+        known = self._given.get((source, shallow))
+        if known is None:
+            if isinstance(source.parameter, str):
+                actual = self._free(source.parameter)
+            else:
+                actual = self.actuals.get(source.parameter, NOTHING)
+            for key in source.fields:
+                actual = self._read(actual, key)
+            known = self._given[source, shallow] = actual.taints if shallow else self.run.deep(actual)
+        return [self._graft(taint, one) for one in known]
 
     def _graft(self, inner: Taint, outer: Taint | None) -> Taint:
         """The way in the function behind the way to it."""
-        step = None if outer is None else outer.step
-        kind = "call" if outer is not None else "return"
-        steps: list[Step] = []
-        at = inner.step
-        while at is not None:
-            steps.append(at)
-            at = at.before
-        if outer is not None:
-            step = add_step(step, self.run.place, kind, self.text)
-        for one in reversed(steps):
-            step = add_step(step, one.place, one.kind, one.text)
-        if outer is None:
-            step = add_step(step, self.run.place, kind, self.text)
+        before = None if outer is None else outer.step
+        way = (id(inner.step), id(before) if outer is not None else -1)
+        if way not in self._ways:
+            self._ways[way] = self._join_ways(inner.step, before, has_outer=outer is not None)
+        step = self._ways[way]
         source = inner.source if outer is None else outer.source
         removed = inner.removed if outer is None else inner.removed | outer.removed
         doubt = self.doubt * inner.doubt * (1.0 if outer is None else outer.doubt)
         return Taint(source, removed, step, doubt)
+
+    def _join_ways(self, inner: Step | None, before: Step | None, *, has_outer: bool) -> Step | None:
+        steps: list[Step] = []
+        while inner is not None:
+            steps.append(inner)
+            inner = inner.before
+        step = add_step(before, self.run.place, "call", self.text) if has_outer else before
+        for one in reversed(steps):
+            step = add_step(step, one.place, one.kind, one.text)
+        return step if has_outer else add_step(step, self.run.place, "return", self.text)
 
     def report_hits(self) -> None:
         run = self.run
@@ -272,6 +280,15 @@ class Transfer:
                 if rest != NOTHING:
                     known = join_shapes(known, Shape(rest=rest, size=-1))
                 run.set_shape(held, known)
+
+    def assign_outer(self) -> None:
+        """What a function assigned to the variables of the one that runs, which it stands in."""
+        around = self.function.around
+        if around is None or around.key != self.run.function.key:
+            return
+        for name, value in self.summary.outer.items():
+            known = self.run.state.names.get(name, NOTHING)
+            self.run.assign(name, join(known, self.translate(value)))
 
     def clear(self, shown: Mapping[Origin, frozenset[str]]) -> None:
         for origin, kinds in shown.items():
@@ -323,5 +340,6 @@ def call_back(run: Interpreter, site: Site, value: Value, args: list[Value]) -> 
         shift = Transfer(run, site, function, actuals, summary, 0.9)
         shift.report_hits()
         shift.apply_effects(strong=False)
+        shift.assign_outer()
         found.append(shift.translate(summary.result))
     return join_all(found)

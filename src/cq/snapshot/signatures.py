@@ -122,8 +122,8 @@ def _judge(
     site = relations.documents.find_site(source.path, source.document, edge.call)
     if site is None:
         return Verdict(edge, call, "ambiguous", "what it passes is not known")
-    bound = takes_receiver(row) and not _passes_receiver(relations, row, edge, call)
-    why = _find_indirection(relations, row, edge, call, target)
+    bound = takes_receiver(row) and not passes_receiver(relations, row, edge, call)
+    why = find_indirection(relations, row, edge, call, target)
     if why and takes_all(old, new):
         return Verdict(edge, call, "ok", "")
     if why:
@@ -136,7 +136,7 @@ def _judge(
     return Verdict(edge, call, verdict, reason)
 
 
-def _find_indirection(relations: Relations, row: Definition, edge: Edge, call: Call, target: Candidate) -> str:
+def find_indirection(relations: Relations, row: Definition, edge: Edge, call: Call, target: Candidate) -> str:
     """Why a call does not pass just what is written in it; "" where it does."""
     source, name = edge.source, row.symbol.name
     if edge.ref == relations.calls.find_handed(source.path, source.document, edge.call):
@@ -158,7 +158,7 @@ def takes_receiver(row: Definition) -> bool:
     return receiver == "first" and symbol.kind_group == "method" and row.parent is not None and not is_static
 
 
-def _passes_receiver(relations: Relations, row: Definition, edge: Edge, call: Call) -> bool:
+def passes_receiver(relations: Relations, row: Definition, edge: Edge, call: Call) -> bool:
     """Whether a call passes the receiver itself: `Base.save(self, row)`, `Row::len(&row)`, `super().__new__(cls)`."""
     symbol, receiver, source = row.symbol, call.receiver, edge.source
     if describe(row.file.documents[row.document].language).receiver == "self":

@@ -54,7 +54,7 @@ def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
         message = f"{options.source!r} and {options.target!r} are the same definition"
         return say_nothing(relations.files, "path", f"{options.source} → {options.target}", message)
     chains: list[tuple[Link[Candidate], ...]] = []
-    cut = False
+    cut, target = False, describe_target(starts)
     for row in starts:  # the likeliest first
         centers = find_centers(relations, [row])
         # Where certain links lead there, no shorter way over possible ones is shown.
@@ -65,6 +65,9 @@ def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
             if chains:
                 break
         if chains:
+            target = describe_target([row, *(other for other in starts if other is not row)])
+            if row is not starts[0]:
+                target = msgspec.structs.replace(target, reason="the likeliest that leads there")
             break
     sections = tuple(
         Section(f"Way {number}", "path", len(chain), tuple(_describe_step(relations, link) for link in chain))
@@ -84,7 +87,7 @@ def ask(snapshot: Snapshot, options: PathOptions) -> Answer:
             "ways": len(chains),
         },
         found=len(chains),
-        insight=Insight(describe_target(starts), headline=_count(chains[: options.limit])),
+        insight=Insight(target, headline=_count(chains[: options.limit])),
         sections=sections,
         degraded=() if chains else (event,),
         edges=describe_links(relations, [link for chain in chains for link in chain]),

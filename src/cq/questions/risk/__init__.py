@@ -85,6 +85,7 @@ class RiskOptions(Options, frozen=True):
   cq risk                              of the whole repository, the worst first
   cq risk src/app --kind sql,command   below a directory, of these kinds
   cq risk --changed main               what passes lines that differ from a branch
+  cq risk --new-since main             what a branch adds
   cq risk explain 3f9c2ab41d07         every step of one flow
   cq risk rules --test                 whether each rule finds its own examples
   cq risk coverage                     what was recognised, and what was not"""
@@ -117,6 +118,7 @@ class RiskOptions(Options, frozen=True):
     baseline: Annotated[
         str, Option("only flows that a file of --format jsonl or sarif lacks", metavar="FILE", place="folder")
     ] = ""
+    new_since: Annotated[str, Option("only flows that the repository did not have at REV yet", metavar="REV")] = ""
     mode: Annotated[str, Option("strict: checks of data count for nothing", choices=MODES)] = "default"
     test: Annotated[bool, Option("of `rules`: run the examples of each")] = False
     page: Paged = Page(40)
@@ -157,16 +159,19 @@ class RiskOptions(Options, frozen=True):
         if action in ("rules", "coverage"):
             given = {
                 self.target: self.target, "--source": self.sources, "--from": self.begin, "--to": self.end,
-                "--changed": self.since, "--baseline": self.baseline, "--min-confidence": self.min_confidence,
+                "--changed": self.since, "--baseline": self.baseline, "--new-since": self.new_since,
+                "--min-confidence": self.min_confidence,
                 "--severity": self.severity != "low", "--kind": self.kinds and action != "rules",
                 "--cwe": self.cwes and action != "rules", "--mode": action == "rules" and self.mode != "default",
             }  # fmt: skip
             for name, value in given.items():
                 if value:
                     raise UsageError(f"`cq risk {action}` takes no {name}", hint="it is about everything")
-        elif action == "explain" and (self.begin or self.end or self.since is not None or self.baseline):
+        elif action == "explain" and (
+            self.begin or self.end or self.since is not None or self.baseline or self.new_since
+        ):
             raise UsageError(
-                "`cq risk explain` takes no --from, --to, --changed, --baseline", hint="list flows by them"
+                "`cq risk explain` takes no --from, --to, --changed, --baseline, --new-since", hint="list flows by them"
             )
 
 
@@ -189,15 +194,17 @@ def ask(snapshot: Snapshot, options: RiskOptions) -> Answer:
         return _describe_coverage(snapshot.relations, analysis, options)
     if options.action == "explain":
         return _explain(snapshot.relations, analysis, options)
-    return _list_flows(snapshot, analysis, options)
+    return _list_flows(snapshot, analysis, options, own_rules)
 
 
 # -- flows -------------------------------------------------------------------------------------------------
 
 
-def _list_flows(snapshot: Snapshot, analysis: Analysis, options: RiskOptions) -> Answer:
+def _list_flows(snapshot: Snapshot, analysis: Analysis, options: RiskOptions, own_rules: OwnRules) -> Answer:
     relations = snapshot.relations
     seen = _read_baseline(snapshot, options.baseline) if options.baseline else None
+    if options.new_since:
+        seen = (seen or frozenset()) | _find_earlier(snapshot, options, own_rules)
     rows = [row for row in analysis.rows if _fits(row, options)]
     for text, part in ((options.target, "any"), (options.begin, "first"), (options.end, "last")):
         if text:
@@ -214,6 +221,16 @@ def _list_flows(snapshot: Snapshot, analysis: Analysis, options: RiskOptions) ->
         rows = [row for row in rows if row.fingerprint not in seen]
     open_rows = [row for row in rows if not row.suppressed]
     return _make_answer(relations, analysis, options, rows, open_rows, known)
+
+
+def _find_earlier(snapshot: Snapshot, options: RiskOptions, own_rules: OwnRules) -> frozenset[str]:
+    """The fingerprints of the flows that the repository had at a revision, by the rules of today."""
+    index = snapshot.index.at(options.new_since)
+    index.keep_fresh(wait=True)
+    with index.reading() as (reader, tree):
+        relations = Relations(IndexedFiles(reader, tree))
+        analysis = analyze(relations, own_rules, is_strict=options.mode == "strict")
+        return frozenset(row.fingerprint for row in analysis.rows)
 
 
 def _read_baseline(snapshot: Snapshot, name: str) -> frozenset[str]:
@@ -253,7 +270,7 @@ def _make_answer(
         if (count := sum(1 for row in listed if row.severity == severity))
     }
     if known:
-        slices["known"] = Slice(known, "of the baseline")
+        slices["known"] = Slice(known, "known before")
     events = analysis.note(relations)
     if not listed and not rows:
         events.append(Degraded("risk", "info", "nothing", "no data from outside was seen to reach a sink"))

@@ -32,7 +32,7 @@ if TYPE_CHECKING:
     from cq.model.answer import Answer
     from cq.questions.table import Question
 
-SPECIAL = ("architecture", "find", "neighborhood", "q", "read", "run")
+SPECIAL = ("api", "architecture", "find", "neighborhood", "q", "read", "run")
 _GROUPS = {"": "", "servers": "language servers", "files": "which files", "answer": "the answer"}
 _FORMATS = ("md", "json", "jsonl", "plain", "mermaid", "dot", "svg", "sarif")
 

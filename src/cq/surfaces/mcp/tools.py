@@ -67,15 +67,15 @@ class CodebaseSearch(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
-    """What is around one symbol. what=neighborhood: all of it in short, begin there; calls: every call site with its
-    arguments and caller, if `to` is why also how the target got there; references: every use; impact: what may break
-    with it, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to` would break; graph:
-    dependencies and dependents; types: super- and subtypes, members, overriders; path: how it reaches `to`; hover:
-    signature, documentation; lsp: what a language server says, `to` being actions, declaration, definition,
-    document-symbols, hints, implementation, macro, runnables, signature-help, tokens, type-definition,
-    workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: architecture, exceptions, risk, routes,
-    side-effects, imports, map, rank.
-    `target`: Name, Class.method, path:Name or path:line, or a list of them. `by` counts instead of listing. `path` and
+    """What is around one symbol. what=neighborhood: all in short; context: a pack to change it safely;
+    calls: every call site, its arguments and caller, if `to` is why also how the target got there; references: every
+    use; impact: what may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
+    would break; graph: dependencies, dependents; types: super- and subtypes, members, overriders; path:
+    how it reaches `to`; hover: signature, doc; lsp: of a server, `to` being actions,
+    declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
+    type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: api, architecture, dead,
+    exceptions, risk, routes, side-effects, imports, map, rank.
+    `target`: Name, Class.method, path:Name, path:line, or a list. `by` counts only. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""
 
@@ -90,6 +90,8 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     by: CountedBy = ""
 
     def ask(self) -> tuple[str, dict[str, Any]]:
+        if self.what == "pack":
+            return msgspec.structs.replace(self, what="context").ask()
         of = f"what={self.what}"
         if self.what not in QUESTIONS:
             raise ValueError(f"what: there is no {self.what!r} ({suggest(self.what, find_around())})")

@@ -11,10 +11,12 @@ from cq.answers.words import count_first
 from cq.model.answer import (
     READS,
     Answer,
+    ApiDetails,
     BlameDetails,
     CallDetails,
     ChangeDetails,
     CountDetails,
+    DeadDetails,
     DiagnosticDetails,
     EffectDetails,
     ExceptionDetails,
@@ -25,6 +27,7 @@ from cq.model.answer import (
     MatchDetails,
     NamesDetails,
     NodeDetails,
+    PackDetails,
     ReferenceDetails,
     RiskDetails,
     RouteDetails,
@@ -159,7 +162,7 @@ def render_source(answer: Answer) -> str:
 _SITES = (
     MatchDetails, CallDetails, NodeDetails, SourceDetails, HoverDetails, ReferenceDetails, DiagnosticDetails,
     ExceptionDetails, EffectDetails, FactDetails, ServerDetails, TestDetails, RiskDetails, RouteDetails, ChangeDetails,
-    ViolationDetails,
+    ViolationDetails, ApiDetails, DeadDetails, PackDetails,
 )  # fmt: skip
 
 
@@ -322,6 +325,13 @@ def render_finding(finding: Finding, place: str, indent: str, status: str = "") 
     if isinstance(details, ServerDetails) and details.text:
         rows = [f"{place}: {one_line(text)}", *(f"{_INDENT}| {line}".rstrip() for line in details.text.splitlines())]
         return [indent + row for row in rows]
+    if isinstance(details, PackDetails):
+        changed = " changed," if details.is_changed else ""
+        head = f"{indent}{place} {details.relation} {one_line(details.name)}:{changed} {one_line(details.why)}"
+        if not details.language:
+            return [head, f"{indent}{_INDENT}{one_line(details.source)}"]
+        more = [f"more: {details.more}"] if details.why.endswith(("in short", "its beginning")) else []
+        return [head, render_block(highlight(details.source, details.language).split("\n"), details.language), *more]
     if isinstance(details, SourceDetails):
         return _render_source(place, where.end_line if where else 0, details)
     if isinstance(details, NamesDetails | BlameDetails):

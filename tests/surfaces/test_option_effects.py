@@ -91,6 +91,8 @@ TREE = {
     ),
     "web/page.ts": "export function save(row: number) { return row }\nexport const twice = () => save(2)\n"
     "export type Row = { a: { b: { c: number } } };\nexport type Deep = { [K in keyof Row]: Row[K] };\n",
+    "web/tsconfig.json": '{"references": [{"path": "p1"}]}',
+    **{f"web/p{n}/tsconfig.json": "{}" for n in range(70)},
     "tests/test_use.py": (
         "from app.use import main\nfrom app.store import Store\ndef test_main():\n    main()\n    Store().save(1)\n"
         "def test_store():\n    Store().check(1)\ndef test_guess(thing):\n    thing.check(2)\n"
@@ -144,6 +146,7 @@ BASE: dict[str, dict[str, Any]] = {
     "scopes": {"target": "app/use.py"},
     "bytecode": {"target": "app/use.py"},
     "rank": {},
+    "projects": {},
     "map": {},
     "run": {"plan": {"steps": [{"type": "imports"}]}},
     "report": {"preset": "dependency-health", "target": "path:app"},
@@ -218,6 +221,7 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("context", "max_evidence"): ({"target": ["Store.save"]}, {"max_evidence": 1}),
     ("context", "changed"): ({"target": ["Store.check"]}, {"changed": "HEAD"}),
     ("rank", "tests"): ({}, {"tests": True}),
+    ("projects", "project"): ({}, {"project": "web"}),
     ("map", "by"): ({}, {"by": "definition"}),
     ("map", "size"): ({}, {"size": "symbols"}),
     ("map", "heat"): ({}, {"heat": "fan-in"}),
@@ -316,6 +320,7 @@ ASKED: dict[str, list[str]] = {
     "scopes": ["Daemon"],
     "bytecode": ["Daemon"],
     "rank": [],
+    "projects": [],
     "report": ["refactor-impact", "--target", "class:Daemon"],
     "map": [],
     "q": ["pattern='$F($$$A)'"],

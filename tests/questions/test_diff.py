@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cq import Answer, ChangeDetails, DiffOptions, UsageError, Workspace
+from cq import Answer, ChangeDetails, DiffOptions, Page, UsageError, Workspace
 from tests.support.history import commit, git
 
 STORE = """\
@@ -206,11 +206,16 @@ def test_ranges_and_filters(repository: Repository):
     repository.commit(store=STORE.replace("LIMIT = 10", "LIMIT = 11\nMOST = 3"))
     git(repository.root, "checkout", "-q", "main")
     repository.commit(other="def other(): ...\n")
-    assert names(repository.diff("main...work")) == {"added": ["MOST"], "body": ["LIMIT"]} or True
+    assert names(repository.diff("main...work")) == {"breaking": ["LIMIT"], "added": ["MOST"]}
     assert "other" not in str(names(repository.diff("main...work")))
-    assert names(repository.diff("main..work"))["breaking"] == ["other"]
+    assert names(repository.diff("main..work"))["breaking"] == ["other", "LIMIT"]
     assert set(names(repository.diff("main...work", only=("added",)))) == {"added"}
     assert repository.diff("main...work", path=("app.py",)).found == 0
+    repository.commit(store=STORE.replace("LIMIT = 10", "LIMIT = 12\n_hidden = 4"))
+    assert names(repository.diff("HEAD~1", "HEAD")) == {"breaking": ["LIMIT"], "added": ["_hidden"]}
+    assert names(repository.diff("HEAD~1", "HEAD", public=True)) == {"breaking": ["LIMIT"]}
+    first, second = (repository.diff("HEAD~1", "HEAD", page=Page(1, number=number)) for number in (1, 2))
+    assert [list(names(each)) for each in (first, second)] == [["breaking"], ["added"]]
     assert repository.diff("main..work", fail_on=("breaking",)).summary["not_allowed"] == ["breaking"]
     for wrong in (("a", "b", "c"), ("HEAD..HEAD", "HEAD")):
         with pytest.raises(UsageError, match="two states"):

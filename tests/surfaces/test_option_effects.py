@@ -128,6 +128,8 @@ BASE: dict[str, dict[str, Any]] = {
     "path": {"source": "main", "target": "Store.check"},
     "impact": {"target": ["Store.check"]},
     "tests-for": {"target": ["Store.check"]},
+    "diff": {},
+    "log": {"target": "write"},
     "routes": {},
     "sig-impact": {"target": "Store.save", "to": "save(self)"},
     "imports": {},
@@ -183,6 +185,11 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("path", "limit"): ({"source": "first", "target": "last"}, {"limit": 1}),
     ("tests-for", "untested"): ({"target": ["app/many.py"]}, {"untested": True}),
     ("tests-for", "min_confidence"): ({"target": ["Store.check"]}, {"min_confidence": 0.99}),
+    ("diff", "revisions"): ({}, {"revisions": ["HEAD", "HEAD"]}),
+    ("diff", "only"): ({}, {"only": ["removed"]}),
+    ("diff", "path"): ({}, {"path": ["web"]}),
+    ("diff", "fail_on"): ({}, {"fail_on": ["body"]}),
+    ("log", "introduced"): ({"target": "write"}, {"introduced": True}),
     ("sig-impact", "page"): ({"target": "store", "to": "store()", "limit": 1}, {"page": 2}),
     ("imports", "module"): ({}, {"module": "app/use.py"}),
     ("diagnostics", "paths"): ({"no_lsp": True}, {"paths": ["web"]}),
@@ -237,10 +244,12 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("find", "query"): (BASE["find"], {"query": "symbol = main"}),
     ("search", "text"): (BASE["search"], {"text": "Store"}),
 }  # fmt: skip
+_ONE_CHANGE = "one definition is changed here: tests/questions/test_diff.py changes more"
 _SERVER = "tests/questions/test_server_questions.py has a server; here is none"
 # Where the answer about this small tree is the same, why, or which test shows what changes.
 ELSEWHERE: dict[tuple[str, str], str] = {
     ("context", "since"): "tests/questions/test_context.py has a pack that was given before",
+    **{("diff", key): _ONE_CHANGE for key in ("public", "limit", "page", "all")},
     ("search", "profile"): "bounds of trees larger than this one: tests/questions/test_search.py",
     ("find", "candidates"): "bounds what is ranked of trees larger than this one: tests/questions/test_find.py",
     ("find", "weights"): "of a reranker, which is not asked for names: tests/questions/test_find_ranking.py",

@@ -190,6 +190,7 @@ AskServers = Annotated[bool, Option(name="lsp", flags=(_NO_SERVERS,), group="ser
 # None: only those that run already.
 AskWarmServers = Annotated[bool | None, Option(name="lsp", flags=(_START_SERVERS, _NO_SERVERS), group="servers")]
 Paged = Annotated[Page, Option(page=("limit", "budget", "page", "all", "count", "by"), group="answer")]
+PagedRows = Annotated[Page, Option(page=("limit", "budget", "page", "all"), group="answer")]  # that are no places
 Budgeted = Annotated[Page, Option(page=("budget",), group="answer")]
 Whole = Annotated[Page, Option(page=("budget", "all"), group="answer")]
 Positive = Annotated[int, Meta(ge=1)]

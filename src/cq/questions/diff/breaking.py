@@ -59,6 +59,8 @@ def find_breaking(
     found: list[str] = []
     if was is not None and now is not None and one.kind_group in FUNCTIONS:
         found += _compare_parameters(was, now, by_name=describe(_language(new)).receiver == "first")
+    if one.kind_group == "value" and one.parent < 0 and old.code != new.code:
+        found.append("its value changed")
     if gone := [base for base in one.bases if base not in other.bases and renamed(base) not in other.bases]:
         found.append(f"base {gone[0]!r} removed" if len(gone) == 1 else f"bases {', '.join(gone)} removed")
     before, after = _find_result(one.signature), _find_result(other.signature)

@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
-from cq.answers.options import OneTarget, Option, Options, Paged
+from cq.answers.options import OneTarget, Option, Options, PagedRows
 from cq.answers.page import Page, count_tokens, take
 from cq.answers.words import count
 from cq.indexing.read import extract_source
@@ -40,7 +40,7 @@ class LogOptions(Options, frozen=True):
 
     target: OneTarget
     introduced: Annotated[bool, Option("only the commit that made it")] = False
-    page: Paged = Page(40)
+    page: PagedRows = Page(40)
 
 
 class _Change(msgspec.Struct, frozen=True):

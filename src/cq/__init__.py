@@ -17,9 +17,9 @@ _PUBLIC = {
         "Candidate Capture ChangeDetails CommitDetails Confidence CountDetails DeadDetails Degradation "
         "DependencyDetails DiagnosticDetails EffectDetails ExceptionDetails FactDetails Finding GraphEdge "
         "HoverDetails ImportDetails Insight LinkDetails MatchDetails MeantName ModuleDetails NameBinding "
-        "NamesDetails NodeDetails PackDetails PassedAt QueryDetails ReferenceDetails Risk RouteDetails "
-        "Run Section ServerDetails "
-        "Slice SourceDetails Target Truncation ViolationDetails "
+        "NamesDetails NodeDetails PackDetails PassedAt ProjectDetails QueryDetails ReferenceDetails Risk "
+        "RouteDetails Run Section ServerDetails Slice SourceDetails Target Truncation TypeDetails "
+        "ViolationDetails"
     ),
     "cq.model.artifact": "ExportReport Validation",
     "cq.model.config": "Configuration",
@@ -49,6 +49,7 @@ _PUBLIC = {
     "cq.questions.map": "MapOptions",
     "cq.questions.neighborhood": "NeighborhoodOptions",
     "cq.questions.path": "PathOptions",
+    "cq.questions.projects": "ProjectsOptions",
     "cq.questions.q": "QueryOptions",
     "cq.questions.rank": "RankOptions",
     "cq.questions.read": "ReadOptions",

@@ -38,6 +38,7 @@ from cq.model.answer import (
     NodeDetails,
     PackDetails,
     PassedAt,
+    ProjectDetails,
     QueryDetails,
     ReferenceDetails,
     Risk,
@@ -49,6 +50,7 @@ from cq.model.answer import (
     SourceDetails,
     Target,
     Truncation,
+    TypeDetails,
     ViolationDetails,
 )
 from cq.model.artifact import ExportReport, Validation
@@ -88,6 +90,7 @@ from cq.questions.lsp import LspOptions
 from cq.questions.map import MapOptions
 from cq.questions.neighborhood import NeighborhoodOptions
 from cq.questions.path import PathOptions
+from cq.questions.projects import ProjectsOptions
 from cq.questions.q import QueryOptions
 from cq.questions.rank import RankOptions
 from cq.questions.read import ReadOptions
@@ -118,10 +121,11 @@ __all__ = [
     "IndexedFile", "IndexedSymbol", "Insight", "LanguageStatus", "LinkDetails", "Location", "LogOptions", "LspOptions",
     "MapOptions", "MatchDetails", "MeantName", "MistakeStatus", "ModuleDetails", "NameBinding", "NamesDetails",
     "NeighborhoodOptions", "NeighborhoodSlice", "NodeDetails", "Options", "PackDetails", "Page", "PassedAt",
-    "PathOptions", "Plan", "ProviderError", "QueryDetails", "QueryError", "QueryOptions", "RankOptions", "ReadOptions",
-    "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result", "Revision", "Risk", "RiskOptions",
-    "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions", "ScoreParts", "SearchOptions", "Section",
-    "ServerDetails", "SignatureOptions", "Slice", "SourceDetails", "SourceError", "Status", "Step", "StoreError",
-    "Target", "TestsForOptions", "Truncation", "TypesOptions", "UsageError", "Validation", "ViolationDetails",
-    "Workspace", "__version__", "make_plan", "parse_plan", "query",
+    "PathOptions", "Plan", "ProjectDetails", "ProjectsOptions", "ProviderError", "QueryDetails", "QueryError",
+    "QueryOptions", "RankOptions", "ReadOptions", "ReferenceDetails", "ReferencesOptions", "ReportOptions", "Result",
+    "Revision", "Risk", "RiskOptions", "RouteDetails", "RoutesOptions", "Run", "RunOptions", "ScopesOptions",
+    "ScoreParts", "SearchOptions", "Section", "ServerDetails", "SignatureOptions", "Slice", "SourceDetails",
+    "SourceError", "Status", "Step", "StoreError", "Target", "TestsForOptions", "Truncation", "TypeDetails",
+    "TypesOptions", "UsageError", "Validation", "ViolationDetails", "Workspace", "__version__", "make_plan",
+    "parse_plan", "query",
 ]  # fmt: skip

@@ -45,6 +45,7 @@ class Description(msgspec.Struct, frozen=True, forbid_unknown_fields=True, kw_on
     reader: str = ""
     detail: str = ""  # reads its code in detail, for those who follow values along the statements
     shapes: str = ""  # reads what it says of types and of functions as values
+    projects: str = ""  # finds the projects that files of a repository configure: `module:function`
     grammar: str = ""
     grammar_function: str = "language"
     dialect: str = ""

@@ -383,6 +383,7 @@ QUESTIONS: dict[str, list[list[str]]] = {
     "scopes": [["scopes", "f"]],
     "bytecode": [["bytecode", "f"]],
     "rank": [["rank"]],
+    "projects": [["projects"]],
     "map": [["map", "--heat", "churn"]],
     "run": [["run", "--step", '{"type": "imports"}']],
     "report": [["report", "refactor-impact", "f"]],

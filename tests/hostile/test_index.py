@@ -452,7 +452,7 @@ QUESTIONS: dict[str, tuple[object, ...]] = {
     "path": (PathOptions("run", "known"),),
     "sig_impact": (SignatureOptions("run", "run(thing, other)"),),
     "lsp": (LspOptions("declaration", "run", servers=False),),
-    "imports": (), "diagnostics": (), "rank": (),
+    "imports": (), "diagnostics": (), "rank": (), "projects": (),
     "bytecode": ("run",), "q": ("entity=function",),
     "run": (parse_plan(b'[[steps]]\ntype = "q"\nquery = "entity=class"\n', "p.toml"),),
     "report": (ReportOptions("refactor-impact", "function:run"),),

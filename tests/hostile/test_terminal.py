@@ -111,6 +111,7 @@ ASKED: dict[str, list[tuple[str, ...]]] = {
     "scopes": [("main",)],
     "bytecode": [("main",)],
     "rank": [()],
+    "projects": [(), ("\u202e",)],
     "map": [(), ("--by=definition", "--format=dot"), ("--by=file", "--format=json")],
     "web": [("--port=x",)],
     "run": [("x.toml",), ("no\u202e.toml",)],

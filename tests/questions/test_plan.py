@@ -49,6 +49,8 @@ def main():
 from app.use import main
 def test_main():
     main()
+#- web/tsconfig.json
+{}
 """
 
 
@@ -252,6 +254,7 @@ EVERY: dict[str, dict[str, Any]] = {
     "references": {"target": "Store.save", "certain": True},
     "hover": {"target": "Store.save"},
     "rank": {"in": ["app"], "tests": True},
+    "projects": {"project": "web"},
     "read": {"target": "app/store.py"},
     "report": {"preset": "dependency-health", "target": "path:app"},
 }

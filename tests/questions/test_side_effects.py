@@ -234,3 +234,39 @@ def test_an_empty_repository_has_none(tmp_path: Path):
     with Workspace.open(tmp_path / "repo", index_dir=tmp_path / "index") as workspace:
         assert workspace.side_effects().found == 0
         assert workspace.exceptions().found == 0
+
+
+def test_how_it_happens_and_on_what_condition(tmp_path: Path):
+    snippet = """
+    //- main.ts
+    import "./polyfill";
+    import { a } from "./setup";
+    console.log("x");
+    (function () { console.log(1); })();
+    process.env.NODE_ENV = "test";
+    await fetch("/x");
+    await a;
+    if (a) console.log("cond");
+    try { console.log("try"); } catch { console.warn("caught"); }
+    for (const x of [1]) console.log(x);
+    switch (a) { case 1: console.log("case"); }
+    function later() { console.log("no"); }
+    type T = 1; interface I {} enum E { A }
+    //- setup.ts
+    export const a = 1;
+    //- polyfill.ts
+    globalThis.p = 1;
+    """
+    with open_fixture(tmp_path, snippet) as workspace:
+        answer = workspace.side_effects(EffectsOptions("main.ts", page=Page(0, 0)))
+    found = sorted(
+        (finding.location.start_line, finding.details.form, finding.details.is_conditional)
+        for section in answer.sections
+        for finding in section.findings
+        if isinstance(finding.details, EffectDetails) and finding.location is not None
+    )
+    assert found == [
+        (1, "import", False), (3, "call", False), (4, "call", False), (4, "iife", False), (5, "assignment", False),
+        (6, "await", False), (7, "await", False), (8, "call", True), (9, "call", True), (9, "call", True),
+        (10, "call", True), (11, "call", True),
+    ]  # fmt: skip

@@ -45,6 +45,7 @@ export * from "./other";
 export class App { run(x: number): void { ref(x); } }
 export const app = new App();
 """,
+    "web/tsconfig.json": '{"include": ["*"], "compilerOptions": {"paths": {"@/*": ["./*"]}}}\n',
     "web/Page.vue": """\
 <template><p>{{ x }}</p></template>
 <script setup lang="ts">

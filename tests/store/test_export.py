@@ -67,6 +67,21 @@ def test_a_call_site_says_who_calls_what_where(index: Index, tmp_path: Path):
     assert chunks[calls["app/store.py", "main", 16]["callerChunkUid"]]["kind"] == "module", "root level"
 
 
+def test_what_declarations_say_of_types_and_the_projects(index: Index, tmp_path: Path):
+    index.export(tmp_path / "out")
+    symbols = {row["symbolId"]: row["qualifiedName"] for row in read_rows(tmp_path / "out", "symbols")}
+    rows = {row["qualifiedName"]: row for row in read_rows(tmp_path / "out", "type_facts")}
+    assert {name: symbols[row["symbolId"]] for name, row in rows.items()} == {name: name for name in rows}
+    run = rows["App.run"]
+    assert (run["file"], run["line"], run["returns"], run["source"]) == ("web/app.ts", 3, "void", "syntax")
+    assert [(each["name"], each["type"]) for each in run["parameters"]] == [("x", "number")]
+    assert [(each["name"], each["callee"], each["index"]) for each in run["hands"]] == [("x", "ref", 0)]
+    (project,) = read_rows(tmp_path / "out", "projects")
+    assert (project["file"], project["files"], project["kind"]) == ("web/tsconfig.json", ["web/app.ts"], "plain")
+    assert project["aliases"] == [{"pattern": "@/*", "targets": ["web/*"]}]
+    check(tmp_path / "out")
+
+
 def test_embedded_documents_have_names_of_their_own(index: Index, tmp_path: Path):
     index.export(tmp_path / "out")
     documents = read_rows(tmp_path / "out", "vfs_manifest")

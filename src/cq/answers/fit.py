@@ -17,9 +17,10 @@ _ROOM = 120  # bytes, to say what was left out
 
 def fit_json(answer: Answer) -> Answer:
     """Leaves out what stands beside the findings, until the rest fits: of the results of `find` callers and the like,
-    edges and snapshots from the end, then suggestions, then the card. The findings are those of the page."""
+    edges and snapshots from the end, then suggestions, then the card; at last findings of the page that cost more than
+    was thought, but for the first: a smaller --limit pages through them."""
     budget = sum(_read_budget(part) for part in answer.parts)
-    for shorten in (_shorten_nodes, _cut_edges, _cut_snapshots, _drop_asides, _drop_card):
+    for shorten in (_shorten_nodes, _cut_edges, _cut_snapshots, _drop_asides, _drop_card, _cut_findings):
         if not budget or _count(answer) <= budget * 4:
             break
         answer = shorten(answer, budget * 4)
@@ -84,6 +85,18 @@ def _drop_card(answer: Answer, _size: int) -> Answer:
         return answer
     less = Insight(card.target, degradation=card.degradation, budget=card.budget)
     return _replace(answer, "insight", 0, len(card.neighborhood) + 1, insight=less)
+
+
+def _cut_findings(answer: Answer, size: int) -> Answer:
+    sections, shown = list(answer.sections), sum(len(section.findings) for section in answer.sections)
+    over, kept = _count(answer) + _ROOM - size, shown
+    for at in reversed(range(len(sections))):
+        findings = list(sections[at].findings)
+        while findings and over > 0 and kept > 1:
+            over -= _count(findings.pop()) + 1
+            kept -= 1
+        sections[at] = msgspec.structs.replace(sections[at], findings=tuple(findings))
+    return _replace(answer, "findings", kept, shown, sections=tuple(sections))
 
 
 def _count_fitting(rows: Sequence[object], room: int) -> int:

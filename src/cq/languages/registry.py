@@ -28,6 +28,6 @@ def _load(language: str, reader: str) -> Language | None:
 
 
 def load_reader(reader: str) -> Any:
-    """The class that a description names."""
+    """What a description names, a class or a function."""
     module, _, name = reader.partition(":")
     return getattr(importlib.import_module(f"cq.languages.{module}"), name)

@@ -251,6 +251,24 @@ class NodeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="ki
     facts: dict[str, str | int | bool | tuple[str, ...]] = {}  # of a member or a base: what its declaration says
 
 
+class ProjectDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.projects.project.v1"):
+    """A project as its configuration says; see cq.model.project.Project."""
+
+    name: str
+    project_kind: str  # solution base composite plain
+    is_composite: bool = False
+    references: tuple[str, ...] = ()
+    referenced_by: tuple[str, ...] = ()
+    extends: tuple[str, ...] = ()
+    file_count: int = 0
+    out_dir: str = ""
+    root_dir: str = ""
+    root_dirs: tuple[str, ...] = ()
+    aliases: dict[str, tuple[str, ...]] = {}
+    workspaces: tuple[str, ...] = ()
+    problems: tuple[str, ...] = ()
+
+
 class TypeDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.types.fact.v1"):
     """One thing that a declaration says. `source` says by what it is known: syntax, links or compiler."""
 
@@ -347,13 +365,15 @@ class ExceptionDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_fiel
 class EffectDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.effects.site.v1"):
     """What happens when a module is loaded. `through` leads from the call to what has the effect."""
 
-    effect: str  # io network process environment state registration unknown pure
+    effect: str  # io network process environment state registration import unknown pure
     what: str  # the callee, or what is written
     scope: str
     language: str
     role: str
     evidence: str  # external: a known function from outside; resolved: by its code; syntax, name: by how it reads
     through: tuple[str, ...] = ()
+    form: str = "call"  # import call iife assignment await read
+    is_conditional: bool = False  # on a condition, in a loop, or as part of a `try`
 
 
 class RiskDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.risk.flow.v1"):
@@ -579,6 +599,7 @@ class HoverDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="k
     returns: str = ""
     type: str = ""
     doc: str = ""
+    value: str = ""  # of a member of an enum, where the source says it
 
 
 class ServerDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_field="kind", tag="cq.lsp.item.v1"):
@@ -609,6 +630,8 @@ class DiagnosticDetails(msgspec.Struct, frozen=True, omit_defaults=True, tag_fie
     code: str = ""
     scope: str = ""
     related: tuple[str, ...] = ()
+    scripts: tuple[str, ...] = ()  # of a name that is not ASCII
+    is_normalized: bool = True  # in the form NFC
 
 
 Details = (
@@ -616,6 +639,7 @@ Details = (
     | CallDetails
     | NodeDetails
     | TypeDetails
+    | ProjectDetails
     | TestDetails
     | QueryDetails
     | LinkDetails

@@ -608,11 +608,110 @@ class RiskPartialFlowRow(Row, frozen=True, kw_only=True):
 
 
 # In the order in which they can be checked: what is referred to comes before what refers to it.
+class TypedName(Part, frozen=True):
+    """A parameter: of a function with its type, of a type with its constraint and default."""
+
+    name: str
+    type: str | None  # as written
+    default: str | None  # of a parameter of a type
+    optional: bool
+    rest: bool
+    called: bool  # in the body
+
+
+class NarrowedName(Part, frozen=True):
+    guard: Word
+    subject: str
+    narrowed_to: str
+    line: Line
+
+
+class HandedName(Part, frozen=True):
+    name: Word  # as written
+    callee: str
+    index: Annotated[int, Meta(ge=-1)]  # -1 for an attribute of JSX
+    bound: bool
+    line: Line
+
+
+class TypeFactsRow(Row, frozen=True, kw_only=True):
+    """What a declaration says of types, as written; names in types are followed by `type_uses` of symbol_edges."""
+
+    ARTIFACT = "type_facts"
+    ORDER = ("file", "virtualPath", "line", "qualifiedName", "symbolId")
+    TEXTS = ("returns", "type", "returned", "predicate", "value")
+    LISTS = ("guards", "hands", "implements", "extends", "parameters", "type_parameters")
+
+    symbol_id: SymbolId
+    chunk_uid: ChunkUid
+    virtual_path: RepoPath
+    file: RepoPath
+    lang: Word
+    kind: Word
+    qualified_name: str
+    line: Line
+    source: Literal["syntax"]
+    abstract: bool
+    ambient: bool
+    type_parameters: tuple[TypedName, ...]
+    extends: tuple[str, ...]
+    implements: tuple[str, ...]
+    parameters: tuple[TypedName, ...] | None  # null for what cannot be called
+    returns: str | None
+    returned: str | None  # the function that it returns
+    predicate: str | None  # `x is User`, `asserts x`
+    type: str | None
+    type_kind: str | None  # of an alias
+    value: str | None  # of a member of an enum
+    computed: bool
+    guards: tuple[NarrowedName, ...]
+    hands: tuple[HandedName, ...]  # names that its calls are given
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return self.file, self.virtual_path, self.line, self.qualified_name, self.symbol_id
+
+
+class PathAlias(Part, frozen=True):
+    pattern: str
+    targets: tuple[RepoPath, ...]
+
+
+class ProjectRow(Row, frozen=True, kw_only=True):
+    """A project, at the file that configures it."""
+
+    ARTIFACT = "projects"
+    ORDER = ("file",)
+    LISTS = ("files", "workspaces", "aliases", "problems")
+
+    file: RepoPath
+    name: Word
+    kind: Literal["solution", "base", "composite", "plain"]
+    composite: bool
+    references: tuple[RepoPath, ...]
+    referenced_by: tuple[RepoPath, ...]
+    extends: tuple[RepoPath, ...]
+    files: tuple[RepoPath, ...]
+    file_count: Count
+    out_dir: str | None
+    root_dir: str | None
+    root_dirs: tuple[str, ...]
+    conditions: tuple[str, ...]
+    aliases: tuple[PathAlias, ...]
+    workspaces: tuple[RepoPath, ...]
+    problems: tuple[str, ...]
+    truncated: Truncated = UNSET
+
+    def key(self) -> tuple[Any, ...]:
+        return (self.file,)
+
+
 ROWS: dict[str, type[Row]] = {
     row.ARTIFACT: row
     for row in (
         VirtualDocumentRow, SymbolRow, ChunkRow, CallSiteRow, FileRelationsRow, SymbolOccurrenceRow, SymbolEdgeRow,
-        GraphRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow, RiskPartialFlowRow,
+        GraphRow, TypeFactsRow, ProjectRow, DenseVectorRow, RiskSummaryRow, RiskFlowRow, RiskLocalFlowRow,
+        RiskPartialFlowRow,
     )
 }  # fmt: skip
 

@@ -191,6 +191,9 @@ TOKENS: dict[str, TokenRule] = {
         "name", "entity=interface augments=global", "stands in a block that adds to this module, or to `global`",
         entities=_DECLARED, patterns=False,
     ),
+    "project": TokenRule(
+        "text", "entity=class project=packages/app", "only in files of this project: a tsconfig, its folder or package"
+    ),
     "in": TokenRule("text", "entity=class in=src/", "only below this directory, or this file"),
     "exclude": TokenRule("text", "entity=class exclude='tests/**'", "not the files that match this glob"),
     "globs": TokenRule("texts", "entity=class globs='*.py','*.pyi'", "only files that match one of these globs"),

@@ -34,6 +34,7 @@ if TYPE_CHECKING:
     from cq.questions.map import MapOptions
     from cq.questions.neighborhood import NeighborhoodOptions
     from cq.questions.path import PathOptions
+    from cq.questions.projects import ProjectsOptions
     from cq.questions.q import QueryOptions
     from cq.questions.rank import RankOptions
     from cq.questions.read import ReadOptions
@@ -134,6 +135,10 @@ class Questions(ABC):
     def side_effects(self, question: str | EffectsOptions = "") -> Answer:
         """What happens when modules are loaded. See EffectsOptions."""
         return self._ask("side-effects", question)
+
+    def projects(self, question: str | ProjectsOptions = "") -> Answer:
+        """Which projects there are, what each refers to and extends. See ProjectsOptions."""
+        return self._ask("projects", question)
 
     def rank(self, question: RankOptions | None = None) -> Answer:
         """The definitions that most of the repository depends on."""

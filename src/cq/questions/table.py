@@ -114,6 +114,12 @@ QUESTIONS = {
             formats=("md", "json"),
         ),
         Question(
+            "projects",
+            "ProjectsOptions",
+            "which projects there are (tsconfig.json), what each refers to and extends, its files",
+            formats=("md", "json", "jsonl", "plain", "mermaid", "dot", "svg"),
+        ),
+        Question(
             "architecture",
             "ArchitectureOptions",
             "which rules of architecture hold: what may depend on what",

@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left, bisect_right
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from cq.graph.scopes import ANYWHERE
+from cq.language import describe
 from cq.languages.shapes import read_shapes
 from cq.model.edge import Candidate
 from cq.model.facts import Binding, Import, Symbol
@@ -20,6 +21,8 @@ if TYPE_CHECKING:
     from cq.snapshot.relations import Relations
 
 _IMPORT = re.compile(r"""import\(\s*["']([^"']*)["'][^)]*\)\s*\.\s*""")
+# What stands behind a name that is an argument, or the value of an attribute.
+_HANDED = re.compile(rb"\s*(?:/\*.{0,200}?\*/\s*)?(?:[,)}!]|\.\s*bind\b|as\b|satisfies\b)", re.DOTALL)
 MAX_TYPES = 200  # that one type leads to, through aliases
 _FUNCTIONS = frozenset({"function", "method", "constructor", "accessor", "component"})
 
@@ -205,24 +208,30 @@ class KnownShapes:
         found: dict[tuple[str, int], HandedOver] = {}
         for row in targets:
             place = self.relations.find_place(row)
-            if place is None or row.symbol.kind not in _FUNCTIONS:
+            if place is None or row.symbol.kind not in _FUNCTIONS or not describe(_language(row)).shapes:
                 continue
             paths = {file.path for file in self.relations.files.candidates((row.symbol.name,))}
             paths |= {path for path, _ in self.relations.referrers.find_files(place)}
             for path in sorted(paths):
-                for document, shapes in enumerate(self.read(path)):
-                    if shapes is None or not shapes.handed:
-                        continue
-                    places = {handed.start: handed for handed in shapes.handed}
-                    mentions = self.relations.meanings.find_mentions(path, row.symbol.name, (place,))
-                    for number, start, _, ref in mentions:
-                        handed = places.get(start) if number == document else None
-                        if handed is None or ref is None or ref.resolved != place:
-                            continue
-                        found[path, start] = HandedOver(
-                            path, document, handed, place, self._find_holder(path, document, start)
-                        )
+                for handed in self._find_handed_in(path, row.symbol.name, place):
+                    found[path, handed.handed.start] = handed
         return [found[key] for key in sorted(found)]
+
+    def _find_handed_in(self, path: str, name: str, place: Candidate) -> Iterator[HandedOver]:
+        """In one file, which is read only where something is mentioned in a way that may hand it over."""
+        held = self.relations.hold(path)
+        if held is None or not any(describe(each.language).shapes for each in held.documents):
+            return
+        documents = self.relations.documents
+        names = {name, *documents.find_locals(path, place)}
+        for document, mentions in enumerate(documents.mentions(path)):
+            for _, start, end, role in (mention for each in sorted(names) for mention in mentions.find(each)):
+                if role in ("import", "call", "type", "keyword") or not _HANDED.match(held.text, end):
+                    continue
+                shapes = self.read_document(path, document)
+                for handed in shapes.handed if shapes is not None else ():
+                    if handed.start == start and self.find_function(path, document, handed) == place:
+                        yield HandedOver(path, document, handed, place, self._find_holder(path, document, start))
 
     def _find_holder(self, path: str, document: int, start: int) -> Definition | None:
         held = self.relations.hold(path)
@@ -259,15 +268,16 @@ def takes_function(shapes: KnownShapes, row: Definition, each: ShapeParameter) -
 
 
 def is_ambient(row: Definition) -> bool:
+    return is_declared(row.file.path, row.siblings, row.symbol)
+
+
+def is_declared(path: str, symbols: Sequence[Symbol], symbol: Symbol) -> bool:
     """Whether something is declared rather than defined: `declare`, or in a file of declarations."""
-    if row.file.path.endswith((".d.ts", ".d.mts", ".d.cts")):
-        return True
-    symbol: Symbol | None = row.symbol
-    while symbol is not None:
-        if "declare" in symbol.modifiers:
-            return True
-        symbol = row.siblings[symbol.parent] if symbol.parent >= 0 else None
-    return False
+    while "declare" not in symbol.modifiers:
+        if symbol.parent < 0:
+            return path.endswith((".d.ts", ".d.mts", ".d.cts"))
+        symbol = symbols[symbol.parent]
+    return True
 
 
 def find_augmented(row: Definition) -> str:
@@ -281,3 +291,7 @@ def find_augmented(row: Definition) -> str:
             if is_quoted or is_named or symbol.name == "global":
                 return symbol.name.strip("'\"")
     return ""
+
+
+def _language(row: Definition) -> str:
+    return row.file.documents[row.document].language

@@ -31,6 +31,7 @@ from cq.model.artifact import (
     IndexState,
     Manifest,
     Piece,
+    ProjectRow,
     Rate,
     RiskFlowRow,
     RiskLocalFlowRow,
@@ -42,6 +43,7 @@ from cq.model.artifact import (
     SymbolOccurrenceRow,
     SymbolReference,
     SymbolRow,
+    TypeFactsRow,
     Validation,
     VectorFormat,
     VirtualDocumentRow,
@@ -516,6 +518,19 @@ def _check_vectors(export: _Export, row: Any, where: str) -> None:
             export.found.add("vector", where, f"{name} has a length of {length:.3f}, not 1")
 
 
+def _check_types(export: _Export, row: Any, where: str) -> None:
+    export.refer("file", row.file, where)
+    export.refer("symbol", row.symbol_id, where)
+    export.refer("chunk", row.chunk_uid, where)
+
+
+def _check_project(export: _Export, row: Any, where: str) -> None:
+    for path in (row.file, *row.references, *row.referenced_by, *row.extends, *row.files, *row.workspaces):
+        export.refer("file", path, where)
+    if not row_is_truncated(row) and len(row.files) != row.file_count:
+        export.found.add("count", where, f"{row.file_count} files were counted, {len(row.files)} are here")
+
+
 def _check_summary(export: _Export, row: Any, where: str) -> None:
     export.refer("chunk", row.chunk_id, where)
     export.refer("file", row.file, where)
@@ -557,6 +572,7 @@ def _check_home(export: _Export, row: Any, where: str) -> None:
 _CHECKS: dict[type[Row], Any] = {
     VirtualDocumentRow: _check_document, SymbolRow: _check_symbol, ChunkRow: _check_chunk, CallSiteRow: _check_call,
     FileRelationsRow: _check_relations, SymbolOccurrenceRow: _check_occurrence, SymbolEdgeRow: _check_edge,
+    TypeFactsRow: _check_types, ProjectRow: _check_project,
     GraphRow: _check_node, DenseVectorRow: _check_vectors, RiskSummaryRow: _check_summary, RiskFlowRow: _check_flow,
     RiskLocalFlowRow: _check_place, RiskPartialFlowRow: _check_place,
 }  # fmt: skip

@@ -20,7 +20,7 @@ DECLARATIONS = (".d.ts", ".d.mts", ".d.cts")  # files of types alone: nothing ru
 _DECLARED_AS = {".js": ".d.ts", ".mjs": ".d.mts", ".cjs": ".d.cts"}
 _BUILT = ("dist", "lib", "build", "out", "esm", "cjs", "es")
 _CONDITIONS = ("source", "types", "import", "module", "require", "node", "browser", "default")
-MAX_EXTENDS = 5
+MAX_CONFIGS = 10  # that one import is looked up in
 MAX_LEAVES = 20
 
 
@@ -55,7 +55,8 @@ class Modules:
     def _find(self, linker: Linker, asked: tuple[str, str]) -> str | None:
         folder, module = asked[0], asked[1].partition("?")[0]
         if module.startswith(".") or not module:
-            return self._probe(_join(folder, module)) or self._enter(linker, _join(folder, module))
+            aimed = _join(folder, module)
+            return self._probe(aimed) or self._enter(linker, aimed) or self._find_in_roots(linker, folder, module)
         if module.startswith("#"):
             return self._find_inside(linker, folder, module) or self._find_mapped(linker, folder, module)
         return self._find_mapped(linker, folder, module) or self._find_package(linker, folder, module) or ""
@@ -86,11 +87,8 @@ class Modules:
         return binds[0].value if binds else None
 
     def _find_mapped(self, linker: Linker, folder: str, module: str) -> str | None:
-        """`paths` and `baseUrl` of the nearest tsconfig.json."""
-        config = next((self._configs[above] for above in _above(folder) if above in self._configs), None)
-        for _ in range(MAX_EXTENDS):
-            if config is None:
-                return None
+        """`paths` and `baseUrl` of the nearest tsconfig.json and of those behind it."""
+        for config in self._list_configs(linker, folder):
             here = config.rpartition("/")[0]
             options = self._setting(linker, config, "compilerOptions")
             base = _text(_entry(options, "baseUrl"))
@@ -103,28 +101,83 @@ class Modules:
                     if inside is not None and (best is None or len(pattern) > best[0]):
                         best = len(pattern), [t.replace("*", inside) for t in map(_text, _list(targets)) if t]
                 for target in best[1] if best else ():
-                    found = self._probe(_join(_join(here, base or ".") or "", target))
+                    aimed = _join(_join(here, base or ".") or "", target)
+                    found = self._probe(aimed) or self._enter(linker, aimed)
                     if found is not None:
                         return found
             if base is not None:
                 found = self._probe(_join(_join(here, base) or "", module))
                 if found is not None:
                     return found
-            # Of several the last one counts first.
-            further = [text for text in map(_text, _list(self._setting(linker, config, "extends"))) if text]
-            near = [self._probe(_join(here, text)) for text in reversed(further) if text.startswith(".")]
-            config = next((path for path in near if path is not None), None)
         return None
+
+    def _find_in_roots(self, linker: Linker, folder: str, module: str) -> str | None:
+        """`rootDirs`: folders that will lie one in the other's place."""
+        aimed = _join(folder, module)
+        if aimed is None:
+            return None
+        for config in self._list_configs(linker, folder):
+            listed = _entry(self._setting(linker, config, "compilerOptions"), "rootDirs")
+            texts = [text for text in map(_text, _list(listed)) if text]
+            roots = [root for text in texts if (root := _join(config.rpartition("/")[0], text)) is not None]
+            inside = next((aimed[len(root) + 1 :] for root in roots if aimed.startswith(f"{root}/")), None)
+            for root in roots if inside is not None else ():
+                found = self._probe(_join(root, inside)) if inside is not None else None
+                if found is not None:
+                    return found
+        return None
+
+    def _list_configs(self, linker: Linker, folder: str) -> Iterator[str]:
+        """The nearest tsconfig.json, what it extends, of several the last first, and, where these say nothing, the
+        projects that it refers to."""
+        nearest = next((self._configs[above] for above in _above(folder) if above in self._configs), None)
+        todo, later, seen = [nearest] if nearest is not None else [], list[str](), set[str]()
+        while (todo or later) and len(seen) < MAX_CONFIGS:
+            config = todo.pop(0) if todo else later.pop(0)
+            if config in seen:
+                continue
+            seen.add(config)
+            yield config
+            here = config.rpartition("/")[0]
+            further = [text for text in map(_text, _list(self._setting(linker, config, "extends"))) if text]
+            found = [self._find_config(linker, here, text) for text in reversed(further)]
+            todo = [path for path in found if path is not None] + todo
+            if config == nearest:
+                referred = [_text(_entry(each, "path")) for each in _list(self._setting(linker, config, "references"))]
+                known = (self._find_config(linker, here, f"./{text}") for text in referred if text)
+                later = [path for path in known if path is not None]
+
+    def _find_config(self, linker: Linker, folder: str, text: str) -> str | None:
+        """What `extends` or a reference names: a file, its folder, a file of a package of the repository."""
+        inside = text
+        if text.startswith("."):
+            home = folder
+        else:
+            parts = text.split("/")
+            size = 2 if text.startswith("@") else 1
+            known = self._find_home(linker, folder, "/".join(parts[:size]))
+            if known is None:
+                return None
+            home, inside = known, "/".join(parts[size:]) or "."
+        base = _join(home, inside)
+        names = () if base is None else (base, f"{base}.json", f"{base}/tsconfig.json".lstrip("/"))
+        return next((path for path in names if path in self._files), None)
+
+    def _find_home(self, linker: Linker, folder: str, name: str) -> str | None:
+        """The folder of a package of the repository; of several of a name that which is nearest."""
+        homes = [
+            home
+            for home, path in self._packages.items()
+            if "node_modules/" not in path and self._setting(linker, path, "name") == Text(name)
+        ]
+        return max(homes, key=lambda home: _count_shared(home, folder), default=None)
 
     def _find_package(self, linker: Linker, folder: str, module: str) -> str | None:
         """A package of the same repository, by its name."""
         parts = module.split("/")
         size = 2 if module.startswith("@") else 1
-        name, inside = "/".join(parts[:size]), "/".join(parts[size:])
-        for home, path in self._packages.items():
-            if "node_modules/" not in path and self._setting(linker, path, "name") == Text(name):
-                return self._enter(linker, home, inside)
-        return None
+        home = self._find_home(linker, folder, "/".join(parts[:size]))
+        return None if home is None else self._enter(linker, home, "/".join(parts[size:]))
 
     def _find_inside(self, linker: Linker, folder: str, module: str) -> str | None:
         """`#name` of the nearest package.json."""
@@ -163,6 +216,16 @@ class Modules:
             if found is not None:
                 return found
         return None
+
+
+def _count_shared(folder: str, other: str) -> int:
+    """How many folders from the root on two of them have in common."""
+    count = 0
+    for first, second in zip(folder.split("/"), other.split("/"), strict=False):
+        if first != second or not first:
+            break
+        count += 1
+    return count
 
 
 def _join(folder: str, path: str) -> str | None:

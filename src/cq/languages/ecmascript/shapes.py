@@ -6,6 +6,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_right
 from functools import cached_property
+from itertools import islice
 from typing import TYPE_CHECKING
 
 from cq.language import read_query
@@ -35,14 +36,19 @@ if TYPE_CHECKING:
     from cq.syntax.language import Language
 
 MAX_TEXT = 400
-MAX_LOOKED = 200_000  # nodes of bodies in which calls of parameters and returned functions are looked for
 _FUNCTIONS = frozenset({
     "function_declaration", "generator_function_declaration", "function_expression", "generator_function",
     "arrow_function", "method_definition", "class_declaration", "class", "abstract_class_declaration",
 })  # fmt: skip
 # What may stand between a comment and the declaration that it is about.
-_HEAD = re.compile(rb"\s*(?:(?:export|default|const|let|var|async|static|declare|abstract|readonly|public|private"
-                   rb"|protected|[\w$.]+\s*=)\s+|\s)*")  # fmt: skip
+_HEAD = re.compile(
+    rb"(?:\s*+(?:(?:export|default|const|let|var|async|static|declare|abstract|readonly|public|private|protected)\b"
+    rb"|[\w$.]++\s*+=(?!=)))*+\s*+"
+)
+MAX_HEAD = 300  # bytes of it
+MAX_TAGS = 200  # of one comment
+MAX_TYPE = 2000  # bytes of a type in a comment
+_WORDS = re.compile(r"[\w$]+")
 _TAG = re.compile(rb"@(param|arg|argument|returns?|type|template)\b[ \t]*")
 _PARAMETER = re.compile(rb"[ \t]*(\[)?[ \t]*([\w$]+)(?![\w$.])")
 _JSDOC_NAME = re.compile(rb"""(?<![\w$.'"@])[A-Za-z_$][\w$]*(?:\.[A-Za-z_$][\w$]*)*""")
@@ -76,7 +82,7 @@ class _Reading:
         self._comments = [node for node in self._found.get("comment", ()) if text.startswith(b"/**", start_of(node))]
         self._ends = sorted(end_of(node) for node in self._comments)
         self._starts = {end_of(node): start_of(node) for node in self._comments}
-        self._left = MAX_LOOKED
+        self._called = self._find_called()
         self._declared: dict[int, Declared] = {}
 
     def read(self) -> Shapes:
@@ -120,6 +126,9 @@ class _Reading:
     def _declare(self, place: int, shape: Declared) -> None:
         self._declared.setdefault(place, shape)
 
+    def _slice(self, node: Node) -> str:
+        return self.text[start_of(node) : end_of(node)].decode("utf-8", "replace")
+
     def _write(self, node: Node) -> str:
         return clip(self.text, start_of(node), end_of(node), MAX_TEXT)
 
@@ -133,7 +142,7 @@ class _Reading:
             listed = [only]  # x => …
         parameters = [found for child in listed if (found := self._read_parameter(child, said)) is not None]
         if body is not None and parameters:
-            called = self._find_called(body, {parameter.name for parameter in parameters})
+            called = self._called.get(start_of(body), set[str]())
             parameters = [
                 ShapeParameter(p.name, p.start, p.type, p.is_optional, p.is_rest, p.name in called, p.decorators,
                                p.predicate)
@@ -255,40 +264,37 @@ class _Reading:
             found.append(TypeParameter(self._write(name), texts[0], texts[1], tuple(words)))
         return tuple(found)
 
-    def _find_called(self, body: Node, names: set[str]) -> set[str]:
-        """Parameters that the body calls; in functions inside it too, but where these hide them."""
-        found: set[str] = set()
-        if not any(name.encode() in self.text[start_of(body) : end_of(body)] for name in names):
-            return found
-
-        def enters(node: Node) -> bool:
-            self._left -= 1
-            return self._left > 0 and kind_of(node) not in ("class_declaration", "class")
-
-        hidden: list[tuple[int, set[str]]] = []  # where a function ends that hides names
-        for node in walk(body, enters):
-            while hidden and start_of(node) >= hidden[-1][0]:
-                hidden.pop()
-            kind = kind_of(node)
-            if kind in _FUNCTIONS:
-                own = field_of(node, "parameters") or field_of(node, "parameter")
-                words = set() if own is None else set(re.findall(r"[\w$]+", self._write(own)))
-                hidden.append((end_of(node), words & names))
-            if kind not in ("call_expression", "new_expression"):
+    def _find_called(self) -> dict[int, set[str]]:
+        """By where a body begins: the parameters of its function that are called, in functions inside it too, but where
+        a parameter of one of these hides them."""
+        found: dict[int, set[str]] = {}
+        functions: list[tuple[int, int, set[str]]] = []  # around the place: end, where the body begins, names
+        todo = sorted((*self._found.get("callable", ()), *self._found.get("call", ())), key=start_of)
+        for node in todo:
+            while functions and functions[-1][0] <= start_of(node):
+                functions.pop()
+            body = field_of(node, "body")
+            if body is not None:
+                listed = field_of(node, "parameters") or field_of(node, "parameter")
+                names = set() if listed is None else set(_WORDS.findall(self._slice(listed)))
+                functions.append((end_of(node), start_of(body), names))
                 continue
-            callee = field_of(node, "function") or field_of(node, "constructor")
-            if callee is not None and kind_of(callee) == "member_expression":
-                method = field_of(callee, "property")
-                is_run = method is not None and self._write(method) in ("call", "apply", "bind")
-                callee = field_of(callee, "object") if is_run else None
-            if callee is not None and kind_of(callee) == "non_null_expression":
-                callee = child_at(callee, 0)
-            if callee is None or kind_of(callee) != "identifier":
-                continue
-            name = self._write(callee)
-            if name in names and not any(name in words for _, words in hidden):
-                found.add(name)
+            name = self._find_callee(node)
+            holder = next((each for each in reversed(functions) if name and name in each[2]), None)
+            if holder is not None:
+                found.setdefault(holder[1], set()).add(name)
         return found
+
+    def _find_callee(self, node: Node) -> str:
+        """The name that is called, also by `f.call(…)`; "" for what is no name."""
+        callee = field_of(node, "function") or field_of(node, "constructor")
+        if callee is not None and kind_of(callee) == "member_expression":
+            method = field_of(callee, "property")
+            is_run = method is not None and self._write(method) in ("call", "apply", "bind")
+            callee = field_of(callee, "object") if is_run else None
+        if callee is not None and kind_of(callee) == "non_null_expression":
+            callee = child_at(callee, 0)
+        return self._write(callee) if callee is not None and kind_of(callee) == "identifier" else ""
 
     def _find_returned(self, body: Node) -> str:
         """The function that a body returns, as its head is written; "" where it returns none that is written there."""
@@ -298,8 +304,7 @@ class _Reading:
             return ""
 
         def enters(node: Node) -> bool:
-            self._left -= 1
-            return self._left > 0 and (kind_of(node) not in _FUNCTIONS or node == body)
+            return kind_of(node) not in _FUNCTIONS or node == body
 
         inner: dict[str, Node] = {}
         for node in walk(body, enters):
@@ -367,7 +372,9 @@ class _Reading:
     def _find_doc(self, node: Node) -> _Said:
         """The types in the comment that a declaration stands under."""
         at = bisect_right(self._ends, start_of(node)) - 1
-        if at < 0 or not _HEAD.fullmatch(self.text, self._ends[at], start_of(node)):
+        if at < 0 or start_of(node) - self._ends[at] > MAX_HEAD:
+            return _NOTHING
+        if not _HEAD.fullmatch(self.text, self._ends[at], start_of(node)):
             return _NOTHING
         return _read_doc(self.text, self._starts[self._ends[at]], self._ends[at])
 
@@ -390,7 +397,7 @@ _NOTHING = _Said()
 def _read_doc(text: bytes, start: int, end: int) -> _Said:
     """`@param {User} [name]`, `@returns {User}`, `@type {User}`, `@template T`."""
     said = _Said()
-    for tag in _TAG.finditer(text, start, end):
+    for tag in islice(_TAG.finditer(text, start, end), MAX_TAGS):
         word, at = tag[1].decode(), tag.end()
         if word == "template":
             line = text[at : text.find(b"\n", at, end) % (end + 1)].decode("utf-8", "replace")
@@ -399,7 +406,7 @@ def _read_doc(text: bytes, start: int, end: int) -> _Said:
             continue
         if text[at : at + 1] != b"{":
             continue
-        close = _find_brace(text, at, end)
+        close = _find_brace(text, at, min(end, at + MAX_TYPE))
         if close < 0:
             continue
         written = _read_jsdoc_type(text, at + 1, close)

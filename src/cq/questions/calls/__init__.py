@@ -16,6 +16,7 @@ from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 import msgspec
 
 from cq.answers import ask_servers
+from cq.answers.handed import describe_handed
 from cq.answers.options import AskWarmServers, Exclude, Include, Inside, Languages, OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.answers.unlinked import note_unlinked
@@ -45,6 +46,7 @@ from cq.model.errors import UsageError
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
 from cq.snapshot.relations import Relations, linked
+from cq.snapshot.shapes import KnownShapes
 from cq.snapshot.target import (
     ROLE_ORDER,
     Definition,
@@ -64,6 +66,7 @@ if TYPE_CHECKING:
 
 MAX_LISTED = 10
 MAX_CANDIDATES = 5
+MAX_HANDED = 20
 MAX_GROUPS = 8  # of a kind that are told apart
 _CALLABLE = frozenset({"function", "method", "class", "type"})
 # Calls that may run a function which they are given by name or as a value.
@@ -390,6 +393,7 @@ class _Assembly:
             ),
             *self._groups(),
             listed,
+            *self._handed(),
             Section(
                 "Argument Shapes",
                 "shapes",
@@ -426,6 +430,18 @@ class _Assembly:
             follow_ups,
         ]
         return tuple(section for section in sections if section.findings)
+
+    def _handed(self) -> list[Section]:
+        """Where the target is given to a call, by name: who runs it then is the function that is called."""
+        if self.relations is None:
+            return []
+        shapes, is_wanted = (
+            KnownShapes(self.relations),
+            PathFilter(self.options.include, self.options.exclude, self.options.inside),
+        )
+        found = [item for item in shapes.find_handed_over(self.targets) if is_wanted(item.path)]
+        rows = tuple(describe_handed(shapes, item, outwards=False) for item in found[:MAX_HANDED])
+        return [Section("Handed Over", "handed_over", len(found), rows, note=_left_out(len(found), MAX_HANDED))]
 
     @property
     def _possible(self) -> list[Site]:

@@ -1,13 +1,15 @@
-"""What is wrong with code: what its syntax says, and what language servers say of its types."""
+"""What is wrong with code: what its syntax says, names that deceive, and what language servers say of its types."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated, Any, ClassVar
 
 import msgspec
 
 from cq.answers.options import AskServers, Languages, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
+from cq.language import describe
 from cq.model.answer import (
     SCHEMA_VERSION,
     Answer,
@@ -24,6 +26,7 @@ from cq.model.errors import UsageError
 from cq.model.provider import Diagnostic, Reply
 from cq.model.status import Degraded
 from cq.providers.answers import Target
+from cq.questions.diagnostics.identifiers import Suspect, find_suspects
 from cq.snapshot.relations import linked
 from cq.snapshot.servers import Servers, find_definition
 from cq.source.files import PathFilter
@@ -80,6 +83,12 @@ def ask(snapshot: Snapshot, options: DiagnosticsOptions) -> Answer:
         if not is_wanted(held.path):
             continue
         files += 1
+        if not held.text.isascii():
+            for suspect in _find_suspects(held, options.languages):
+                details = DiagnosticDetails(
+                    suspect.severity, "index", suspect.code, scripts=suspect.scripts, is_normalized=suspect.normalized
+                )
+                add(held, suspect.start, suspect.end, suspect.message, details)
         plain = not held.counts.get("problems", 1) and held.counts.get("documents", 2) == 1
         languages = [held.language] if plain else [document.language for document in held.documents]
         for number, language in enumerate(languages):
@@ -138,6 +147,15 @@ def ask(snapshot: Snapshot, options: DiagnosticsOptions) -> Answer:
         degraded=(*servers.events(), *_advise(servers, [name for name, known in served.items() if not known])),
         truncated=tuple(cut),
     )
+
+
+def _find_suspects(held: HeldFile, languages: tuple[str, ...]) -> Iterator[Suspect]:
+    """Names that may deceive, in the code of a file."""
+    for number, document in enumerate(held.documents):
+        if "calls" not in describe(document.language).offers or (languages and document.language not in languages):
+            continue
+        spans = document.segment.ranges if document.segment is not None else ((0, len(held.text)),)
+        yield from find_suspects(held.text, held.symbols[number], spans)
 
 
 def _is_served(servers: Servers, language: str) -> bool:

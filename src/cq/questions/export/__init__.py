@@ -57,6 +57,7 @@ from cq.questions.export.facts import (
     make_virtual_document_rows,
 )
 from cq.questions.export.links import make_edge_rows, make_graph_rows, make_occurrence_rows
+from cq.questions.export.types import ProjectSource, make_type_rows
 from cq.questions.export.vectors import VectorSource
 from cq.source.repository import find_common_dir
 from cq.store.artifacts import ArtifactWriter, Caps, replace_export, write_json, write_manifest
@@ -86,6 +87,7 @@ def export_index(
     if compress not in (None, "zstd"):
         raise UsageError(f"unknown compression {compress!r}", hint="zstd is the one there is")
     vectors = VectorSource(reader, tree, embeddings)
+    projects = ProjectSource(reader, tree)
     form = vectors.describe() if "dense_vectors" in names else None
     if "dense_vectors" in only and form is None:
         raise UsageError("there are no vectors to export", hint="`cq index --embed` makes them")
@@ -98,7 +100,7 @@ def export_index(
             if name in names and (form is not None or kind is not DenseVectorRow)
         }
         try:
-            makers = {**_MAKERS, "dense_vectors": vectors.make_rows, **_make_risk(risk)}
+            makers = {**_MAKERS, "dense_vectors": vectors.make_rows, "projects": projects.make_rows, **_make_risk(risk)}
             languages = _write_rows(reader, tree, writers, makers)
             done: list[ExportedArtifact] = []
             pieces: list[Piece] = []
@@ -174,7 +176,7 @@ def _key(row: Row) -> tuple[object, ...]:
 _MAKERS: dict[str, Callable[[Document], Iterator[Row]]] = {
     "vfs_manifest": make_virtual_document_rows, "symbols": make_symbol_rows, "chunks": make_chunk_rows,
     "call_sites": make_call_rows, "file_relations": make_relation_rows, "symbol_occurrences": make_occurrence_rows,
-    "symbol_edges": make_edge_rows, "graph_relations": make_graph_rows,
+    "symbol_edges": make_edge_rows, "graph_relations": make_graph_rows, "type_facts": make_type_rows,
 }  # fmt: skip
 
 

@@ -25,6 +25,7 @@ from cq.model.status import Degraded
 from cq.providers.answers import Target
 from cq.snapshot.relations import linked
 from cq.snapshot.servers import Servers, find_definition, find_document
+from cq.snapshot.shapes import KnownShapes
 from cq.snapshot.target import Definition, describe_target, find_point, find_targets, say_nothing
 
 if TYPE_CHECKING:
@@ -68,11 +69,12 @@ def ask(snapshot: Snapshot, options: HoverOptions) -> Answer:
         subjects += [(servers.target(row), row) for row in every[:MAX_TARGETS]]
         if len(every) > MAX_TARGETS:
             capped.append(Truncation("targets", "definitions", MAX_TARGETS, len(every), len(every) - MAX_TARGETS))
+    shapes = KnownShapes(relations)
     replies = servers.ask("hover", [target for target, _ in subjects]) if subjects else []
     found = [
         finding
         for (target, row), reply in zip(subjects, replies, strict=True)
-        if (finding := _describe(servers, target, row, reply)) is not None
+        if (finding := _describe(servers, target, row, reply, _find_value(shapes, row))) is not None
     ]
     if not found:
         return say_nothing(files, "hover", options.target)
@@ -104,7 +106,15 @@ def ask(snapshot: Snapshot, options: HoverOptions) -> Answer:
     )
 
 
-def _describe(servers: Servers, target: Target, row: Definition | None, reply: Reply[Any]) -> Finding | None:
+def _find_value(shapes: KnownShapes, row: Definition | None) -> str:
+    """Of a member of an enum, also where it only counts on."""
+    shape = shapes.find(row) if row is not None and row.symbol.kind == "enum_member" else None
+    return shape.value if shape is not None else ""
+
+
+def _describe(
+    servers: Servers, target: Target, row: Definition | None, reply: Reply[Any], value: str
+) -> Finding | None:
     said: Hover | None = reply.items[0] if reply.items else None
     symbol = row.symbol if row else None
     if said is None and symbol is None:
@@ -127,8 +137,10 @@ def _describe(servers: Servers, target: Target, row: Definition | None, reply: R
         said.returns if said else "",
         said.type if said else "",
         ((said.doc if said else "") or (symbol.doc if symbol else ""))[:MAX_DOC],
+        value,
     )
-    message = details.type or details.signature or (said.text if said else "") or details.name
+    plain = f"{details.name} = {value}" if value and not said else ""
+    message = plain or details.type or details.signature or (said.text if said else "") or details.name
     return Finding("contract", message, held.locate(start, end), details=details)
 
 

@@ -12,7 +12,7 @@ from ast_grep_py import SgNode
 
 from cq.language import describe
 from cq.model.edge import Candidate, Certainty
-from cq.model.errors import QueryError
+from cq.model.errors import QueryError, suggest
 from cq.query.faults import Fault, show_place
 from cq.query.plan import (
     Node,
@@ -64,6 +64,8 @@ from cq.questions.q.rules import (
 )
 from cq.questions.q.scopes import Scope, Scopes, UnknownScopes
 from cq.questions.q.shapes import ShapeTests
+from cq.snapshot.files import IndexedFiles
+from cq.snapshot.projects import KnownProjects
 from cq.source.role import find_role
 from cq.store.read import Reader, StoredFile, Tree
 
@@ -230,6 +232,11 @@ class Search:
             for item in selection.where
             if isinstance(item, Token) and item.key in FILE_TOKENS and item.key != "lang"
         ]
+        self._shapes = ShapeTests(reader, tree)
+        self._projects: dict[str, frozenset[str]] = {}
+        for item in selection.where:
+            if isinstance(item, Token) and item.key == "project":
+                self._tests.append(lambda path, _, token=item: path in self._find_project(token))
         self._loose: dict[str, Unservable] = {}  # languages in which the pattern does not parse, but is taken
         self._strict: dict[str, Unservable] = {}
         self._wordy: list[str] = []  # the only languages in which it parses, where any words do
@@ -239,7 +246,6 @@ class Search:
         self._wanted = self._find_candidates(files.values())
         self._rules = lru_cache(maxsize=256)(self._make_rule)
         self._used = lru_cache(maxsize=64)(self._find_used)
-        self._shapes = ShapeTests(reader, tree)
 
     def wants(self, stored: StoredFile) -> bool:
         return stored.path in self._wanted
@@ -602,6 +608,8 @@ class Search:
             return any(match_name(token, e.exported, e.exported) for e in document.exports)
         if key == "used_by":
             return self._is_used(token, match)
+        if key == "project":
+            return match.path in self._find_project(token)
         if key in SHAPE_TOKENS:
             return self._shapes.holds(token, match)
         assert context is not None
@@ -610,6 +618,20 @@ class Search:
         if key in SCOPE_TOKENS:
             return _match_scope(token, context.scope(match))
         return context.has_structure(match, token)
+
+    def _find_project(self, token: Token) -> frozenset[str]:
+        """The files of a project; QueryError for one that nobody knows."""
+        if token.text not in self._projects:
+            projects = KnownProjects(IndexedFiles(self._reader, self._tree))
+            found = projects.find_files(token.text)
+            if found is None:
+                names = [
+                    name for each in projects.all() for name in (each.path, each.path.rpartition("/")[0], each.name)
+                ]
+                hint = suggest(token.text, [name for name in names if name], "`cq projects` lists them")
+                raise QueryError(f"project={token.text}: no project is called that here", hint=hint)
+            self._projects[token.text] = found
+        return self._projects[token.text]
 
     def _is_used(self, token: Token, match: Match) -> bool:
         uses = self._used(token)

@@ -25,9 +25,11 @@ from cq.model.answer import (
     Run,
     Section,
     Slice,
+    TypeDetails,
     bucket,
 )
 from cq.model.edge import Candidate, Certainty
+from cq.snapshot.aliases import find_aliases
 from cq.snapshot.relations import Relations, can_mention, linked
 from cq.snapshot.servers import find_definition, find_document
 from cq.snapshot.target import ROLE_ORDER, Definition, describe_target, find_same, find_targets, say_nothing
@@ -35,6 +37,9 @@ from cq.source.files import PathFilter
 
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
+
+
+MAX_ALIASES = 50
 
 
 class ReferencesOptions(Options, frozen=True):
@@ -109,7 +114,9 @@ def ask(snapshot: Snapshot, options: ReferencesOptions) -> Answer:
     shown, budget, cut = take(ranked, options.page, lambda mention: _describe(relations, mention))
     certain = sum(mention.status == "certain" for mention in ranked)
     asked = tuple(dict.fromkeys(servers.describe(reply, "references") for reply in replies))
+    aliases = [] if options.page.is_small else _list_aliases(relations, targets)
     sections = [
+        Section("Also Called", "aliases", len(aliases), tuple(aliases[:MAX_ALIASES])),
         Section("References", "references", len(ranked), tuple(shown)),
         Section("Asked", "sources", 0, asked, aside=True),
     ]
@@ -153,6 +160,29 @@ def ask(snapshot: Snapshot, options: ReferencesOptions) -> Answer:
         degraded=servers.events(),
         truncated=tuple(cut),
     )
+
+
+def _list_aliases(relations: Relations, targets: list[Definition]) -> list[Finding]:
+    """The other names that imports, exports and assignments give to the definition."""
+    rows: list[Finding] = []
+    for place in dict.fromkeys(relations.named(row) for row in targets):
+        for alias in find_aliases(relations, place):
+            held = relations.hold(alias.path)
+            if held is None:
+                continue
+            words = [
+                f"{alias.name} for {alias.original}",
+                f"({alias.kind}{', a type only' if alias.type_only else ''})",
+            ]
+            facts: dict[str, str | int | bool | tuple[str, ...]] = {
+                "alias_kind": alias.kind,
+                "original": alias.original,
+            }
+            if alias.type_only:
+                facts["type_only"] = True
+            details = TypeDetails("alias", alias.name, "links", facts=facts)
+            rows.append(Finding("alias", " ".join(words), held.locate(alias.start, alias.end), details=details))
+    return rows
 
 
 def _sources(mentions: list[_Mention]) -> set[str]:

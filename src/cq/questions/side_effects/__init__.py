@@ -16,7 +16,7 @@ from cq.answers.page import Page, count_tokens, take
 from cq.language import describe
 from cq.languages.effects import find_effect, load_effects
 from cq.model.answer import SCHEMA_VERSION, Answer, EffectDetails, Finding, Insight, Run, Section, Slice, Truncation
-from cq.model.code import Augmented, Code, Element, Imported
+from cq.model.code import Augmented, Branch, Code, Element, Imported
 from cq.model.edge import Candidate, SymbolRef
 from cq.model.facts import Call, Symbol
 from cq.model.status import Degraded
@@ -35,11 +35,13 @@ MAX_LOOKED = 6000  # in one question
 _TITLES = {
     "network": "Network", "process": "Processes and Other Code", "io": "Files and Streams",
     "environment": "Environment", "registration": "Registrations", "state": "Shared State",
+    "import": "Modules Loaded for Their Effects",
     "unknown": "Calls of Unknown Effect", "pure": "Pure-Looking Calls",
 }  # fmt: skip
 _SAID = {
     "network": "of the network", "process": "of processes and other code", "io": "of files and streams",
     "environment": "of the environment", "registration": "registrations", "state": "writes to shared state",
+    "import": "imports that bind nothing",
     "unknown": "calls of unknown effect", "pure": "pure-looking calls",
 }  # fmt: skip
 _OFTEN = 5
@@ -77,6 +79,7 @@ class _Effect(NamedTuple):
     evidence: str
     through: tuple[str, ...] = ()
     shown: int = -1  # where the line begins that is shown: of a chain of calls, that of the name
+    form: str = "call"
 
 
 class _Row(NamedTuple):
@@ -150,7 +153,7 @@ def _describe(row: _Row) -> Finding:
     module, found = row
     details = EffectDetails(
         found.effect, found.what, module.scope_name(found.start), module.language, module.role, found.evidence,
-        found.through,
+        found.through, found.form, module.is_conditional(found.start),
     )  # fmt: skip
     line = module.file.line_at(max(found.shown, found.start)).strip()
     through = f" ({found.through[-1]})" if found.through else ""
@@ -185,7 +188,11 @@ class _Module:
                 written.append((start, start + len(base)))
                 effect = self.judge_write(base, start)
                 if effect:
-                    yield _Effect(effect, base, start, start + len(base), "syntax")
+                    yield _Effect(effect, base, start, start + len(base), "syntax", form="assignment")
+        for item in self.file.imports[self.document][0]:
+            if item.kind == "side_effect" and self.is_loaded(item.start):
+                yield _Effect("import", item.module, item.start, item.end, "syntax", form="import")
+        waited = {flow.value_start: flow for flow in self.file.flows[self.document] if flow.kind == "await"}
         called: list[tuple[int, int]] = []
         calls = self.file.calls[self.document]
         for number, call in enumerate(calls):
@@ -193,12 +200,17 @@ class _Module:
             if call.kind in ("import", "super") or not self.is_loaded(at):
                 continue
             called.append((call.start, call.end))
-            yield self.judge.judge_call(self, number, call)
+            flow = waited.pop(call.start, None)
+            form = "await" if flow is not None else "iife" if not call.name and call.callee[:1] == "(" else "call"
+            yield self.judge.judge_call(self, number, call)._replace(form=form)
+        for flow in waited.values():
+            if self.is_loaded(flow.start):
+                yield _Effect("unknown", f"await {flow.value}", flow.start, flow.end, "syntax", form="await")
         for start, end in self._find_environment():
             inside = any(first <= start < last for first, last in (*written, *called))
             if not inside and self.is_loaded(start):
                 what = self.file.text[start:end].decode("utf-8", "replace")
-                yield _Effect("environment", what, start, end, "syntax")
+                yield _Effect("environment", what, start, end, "syntax", form="read")
 
     @cached_property
     def writes(self) -> list[tuple[int, str]]:
@@ -245,6 +257,13 @@ class _Module:
         if self.functions_around(offset):
             return False
         return not any(True for _ in self._late.around(offset))
+
+    def is_conditional(self, offset: int) -> bool:
+        return any(each.start <= offset < each.end and each.kind != "with" for each in self._branches)
+
+    @cached_property
+    def _branches(self) -> list[Branch]:
+        return [each for each in self.code.branches if each.scope == -1]
 
     def scope_name(self, offset: int) -> str:
         return next((self.symbols[number].qualified_name for number in self._bodies.around(offset)), "")

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, ClassVar
 
 import msgspec
 
+from cq.answers.handed import describe_handed
 from cq.answers.options import OneTarget, Option, Options, Paged
 from cq.answers.page import Page, count_tokens, take
 from cq.graph.walk import Reached, walk
@@ -26,6 +27,11 @@ if TYPE_CHECKING:
 
 MAX_DEPTH = 20
 MAX_LEVELS = 12  # of the structure of a type
+_COUNTED = {
+    "Type Parameters": "parameters of its type", "Referenced Types": "types that it names",
+    "Hands Over": "functions that it hands over", "Handed Over": "times handed over",
+    "Overrides": "overridden methods", "Overridden By": "overriding methods",
+}  # fmt: skip
 _SINGLE = frozenset({"Declaration", "Returns", "Type", "Value", "Structure"})
 
 
@@ -176,9 +182,10 @@ def _say_base(facts: TypeFacts, item: Reached[Candidate], rows: list[Definition]
 
 def _describe_handed(facts: TypeFacts, row: Definition) -> list[tuple[str, list[Finding]]]:
     """What a function hands to others, and where it is handed over itself."""
+    shapes = facts.shapes
     return [
-        ("Hands Over", [facts.describe_handed(item, outwards=True) for item in facts.shapes.find_handed_by(row)]),
-        ("Handed Over", [facts.describe_handed(item, outwards=False) for item in facts.shapes.find_handed_over([row])]),
+        ("Hands Over", [describe_handed(shapes, item, outwards=True) for item in shapes.find_handed_by(row)]),
+        ("Handed Over", [describe_handed(shapes, item, outwards=False) for item in shapes.find_handed_over([row])]),
     ]
 
 
@@ -199,7 +206,6 @@ def _find_overrides(relations: Relations, options: TypesOptions, rows: list[Defi
 
 
 _PARTS = ("impl", "interface")
-_COUNTED = {"Overrides": "overridden methods", "Overridden By": "overriding methods"}
 
 
 def _is_beside(row: Definition, other: Definition) -> bool:

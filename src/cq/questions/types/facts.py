@@ -6,19 +6,17 @@ from __future__ import annotations
 from collections.abc import Iterable, Iterator
 from typing import TYPE_CHECKING
 
+from cq.answers.handed import Facts, say_predicate
 from cq.model.answer import Candidate, Finding, NodeDetails, TypeDetails
 from cq.model.edge import Candidate as Place
 from cq.model.facts import Symbol
-from cq.model.shape import Declared, Guard, Predicate, ShapeParameter, TypeText, TypeTree
-from cq.snapshot.shapes import HandedOver, KnownShapes, is_ambient, say_handed, takes_function
+from cq.model.shape import Declared, Guard, ShapeParameter, TypeText, TypeTree
+from cq.snapshot.shapes import KnownShapes, is_ambient, takes_function
 from cq.snapshot.target import Definition
 
 if TYPE_CHECKING:
     from cq.snapshot.relations import Relations
 
-Facts = dict[str, "str | int | bool | tuple[str, ...]"]
-# What takes a function and gives what it lets through.
-_FILTERING = {"filter": "{}[]", "find": "{} | undefined", "findLast": "{} | undefined"}
 _KINDS = {"()": "callSignature", "new ()": "constructSignature"}
 
 
@@ -65,7 +63,7 @@ class TypeFacts:
                 if texts:
                     facts[word] = texts
             if shape.predicate is not None:
-                facts |= _say_predicate(shape.predicate)
+                facts |= say_predicate(shape.predicate)
         facts["modifiers"] = symbol.modifiers
         details = TypeDetails("declaration", symbol.qualified_name, "syntax", facts=facts)
         return Finding("declaration", symbol.signature or symbol.name, row.location, details=details)
@@ -89,7 +87,7 @@ class TypeFacts:
         if takes_function(self.shapes, row, each):
             facts["takes_callback"] = True
         if each.predicate is not None:
-            facts |= {"has_type_predicate": True, **_say_predicate(each.predicate)}
+            facts |= {"has_type_predicate": True, **say_predicate(each.predicate)}
         mark = "?" if each.is_optional else ""
         name = f"{'...' if each.is_rest else ''}{each.name}{mark}"
         name = "".join(f"@{decorator} " for decorator in each.decorators) + name
@@ -191,23 +189,6 @@ class TypeFacts:
         details = TypeDetails("guard", guard.kind, source, guard.narrowed_to, facts=facts)
         return Finding("guard", f"{guard.kind}: {what}, in `{line[:100]}`", place, details=details)
 
-    def describe_handed(self, item: HandedOver, *, outwards: bool) -> Finding:
-        """`outwards`: as what the definition hands over; else as where it is handed over."""
-        handed, held = item.handed, self.relations.hold(item.path)
-        assert held is not None
-        facts: Facts = {"callee": handed.callee, "parameter_index": handed.index, "bound_with_bind": handed.bound}
-        if handed.attribute:
-            facts["attribute"] = handed.attribute
-        predicate = self.shapes.find_predicate(item.target)
-        if predicate is not None:
-            facts |= _say_predicate(predicate)
-            if handed.callee in _FILTERING and predicate.kind == "is" and predicate.type is not None:
-                facts["narrowed_output_type"] = _FILTERING[handed.callee].format(predicate.type.text)
-        name = self.relations.label(item.target) if outwards else held.line_at(handed.start).strip()[:160]
-        details = TypeDetails("hands" if outwards else "handed", handed.name, "links", facts=facts)
-        where = held.locate(handed.start, handed.end)
-        return Finding(details.fact, f"{name}: {say_handed(handed)}", where, details=details)
-
     # -- members ---------------------------------------------------------------------------------
 
     def list_members(self, row: Definition) -> list[Definition]:
@@ -282,10 +263,3 @@ def _write_type(symbol: Symbol, shape: Declared | None) -> str:
 def write_parameter(each: ShapeParameter) -> str:
     name = f"{'...' if each.is_rest else ''}{each.name}{'?' if each.is_optional else ''}"
     return f"{name}: {each.type.text}" if each.type is not None else name
-
-
-def _say_predicate(predicate: Predicate) -> Facts:
-    found: Facts = {"predicate_kind": predicate.kind, "predicate_parameter": predicate.parameter}
-    if predicate.type is not None:
-        found["predicate_type"] = predicate.type.text
-    return found

@@ -21,7 +21,7 @@ from cq.surfaces.asked import Asked
 from cq.surfaces.cli import find_controls
 
 # What a client may rely on; a test keeps a copy of the schemas, which changes only together with this number.
-SCHEMA_VERSION = 8
+SCHEMA_VERSION = 9
 
 DEFAULT_BUDGET = 8000
 Budget = Annotated[int, Meta(ge=200, le=100_000, description="tokens the answer may cost")]
@@ -70,11 +70,11 @@ class CodebaseContext(msgspec.Struct, forbid_unknown_fields=True):
     """What is around one symbol. what=neighborhood: all in short; context: a pack to change it safely;
     calls: every call site, its arguments and caller, if `to` is why also how the target got there; references: every
     use; impact: what may break, tests apart; tests-for: which tests to run; sig-impact: which calls the signature `to`
-    would break; graph: dependencies, dependents; types: super- and subtypes, members, overriders; path:
+    would break; graph: dependencies, dependents; types: bases, subtypes, members; path:
     how it reaches `to`; hover: signature, doc; lsp: of a server, `to` being actions,
     declaration, definition, document-symbols, hints, implementation, macro, runnables, signature-help, tokens,
     type-definition, workspace-symbols or (of `.`) workspace-diagnostics; of paths or `.`: api, architecture, dead,
-    exceptions, risk, routes, side-effects, imports, map, rank.
+    exceptions, risk, routes, side-effects, imports, map, projects, rank.
     `target`: Name, Class.method, path:Name, path:line, or a list. `by` counts only. `path` and
     `languages` filter calls and references.
     Example: {"what": "calls", "target": "QuerySet.get_or_create"}"""

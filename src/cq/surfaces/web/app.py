@@ -198,8 +198,8 @@ class Site:
         given = _read(request, "q", "page", "budget", "in", "lang", "kind")
         text = given.pop("q", "").strip()
         if not text:
+            ranks = await self._answer(request, "rank", {"limit": 12})  # which tells how far an index is that is made
             status = msgspec.json.decode((await self._get(request, "status", {})).out, type=Status)
-            ranks = await self._answer(request, "rank", {"limit": 12}) if status.files else None
             return self._show("home.html", state=status, ranks=ranks)
         question, key = choose_question(text)
         options = {key: text, **read_fields(question, {name: [value] for name, value in given.items()})}

@@ -250,14 +250,16 @@ class Run:
         )
 
     def deep(self, value: Value, level: int = 3) -> tuple[Taint, ...]:
-        """What taints a value or anything that it holds."""
+        """What taints a value or anything that it holds. Each object is opened once: they hold one another."""
         if not value.refs or level == 0:
             return value.taints
-        taints = list(value.taints)
-        for ref in value.refs:
-            shape = self.shape(ref)
-            for held in (*shape.fields.values(), shape.rest):
-                taints += self.deep(held, level - 1)
+        taints, opened, inside = list(value.taints), set[Ref](), [value]
+        for _ in range(level):
+            refs = dict.fromkeys(ref for held in inside for ref in held.refs if ref not in opened)
+            opened.update(refs)
+            shapes = [self.shape(ref) for ref in refs]
+            inside = [held for shape in shapes for held in (*shape.fields.values(), shape.rest)]
+            taints += [taint for held in inside for taint in held.taints]
         return join_taints(taints)
 
     def _allocate(self, form: Form, shape: Shape) -> Ref:

@@ -289,7 +289,7 @@ class Workspace(Questions):
             embeddings = describe(self.index, reader, tree)
             return export_index(
                 reader, tree, out, version=__version__, only=only, compress=compress, embeddings=embeddings,
-                risk=open_risk(reader, tree, self.index.config().risk, only),
+                risk=open_risk(reader, tree, self.root, self.index.config().risk, only),
                 root=self.root, commit=revision and revision.commit,
             )  # fmt: skip
 

@@ -80,6 +80,8 @@ def real_path(path: str | Path, *, strict: bool = False) -> str:
 
 def read_bytes(base: str, os_path: str, max_bytes: int) -> bytes | Skip:
     """A regular file below the directory `base`, no link followed on the way; `missing` is among the skips."""
+    if os_path.startswith("/") or (".." in os_path and ".." in os_path.split("/")):
+        return Skip(os_path, "outside", "it lies outside the root")
     try:
         file = _open_below(base, os_path)
     except OSError as error:

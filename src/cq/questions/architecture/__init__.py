@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import datetime as dt
 import hashlib
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
@@ -29,8 +30,8 @@ from cq.model.answer import (
 from cq.model.config import ArchitectureConfig, ArchitectureRule
 from cq.model.errors import ConfigError, UsageError
 from cq.model.location import Location
+from cq.model.source import Skip
 from cq.model.status import Degraded
-from cq.opening import read_file
 from cq.questions.architecture.check import Tie, Violation, check_rule, make_ties
 from cq.questions.architecture.contracts import read_contracts
 from cq.questions.architecture.rules import Groups, read_rules
@@ -39,6 +40,7 @@ from cq.snapshot.arrows import find_arrows
 from cq.snapshot.relations import Relations, linked
 from cq.snapshot.target import module_name
 from cq.source.language import detect_language
+from cq.source.read import read_bytes
 
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
@@ -291,12 +293,13 @@ def _describe(each: Violation, mark: str) -> Finding:
 
 def _read_baseline(snapshot: Snapshot, name: str) -> frozenset[str]:
     """The fingerprints that a file lists; none where it is not there yet."""
-    try:
-        text = read_file(snapshot.root / name, MAX_BASELINE).decode("utf-8", "replace")
-    except FileNotFoundError:
-        return frozenset()
-    except OSError as error:
-        raise UsageError(f"--baseline {name} cannot be read: {error.strerror}", hint="give a file") from None
+    raw = read_bytes(os.fspath(snapshot.root), name, MAX_BASELINE)
+    if isinstance(raw, Skip):
+        if raw.reason == "missing":
+            return frozenset()
+        why = raw.reason.replace("_", " ")
+        raise UsageError(f"--baseline {name} is not read: {why}", hint="give a file below the root")
+    text = raw.decode("utf-8", "replace")
     found = frozenset(re.findall(r'"([0-9a-f]{12})"', text))
     if not found and text.strip() not in ("", "[]") and '"fingerprints"' not in text:
         raise UsageError(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Callable, Iterator
 from configparser import Error as BrokenError
@@ -13,7 +14,8 @@ import msgspec
 
 from cq.model.config import ArchitectureConfig, ArchitectureRule, RuleException
 from cq.model.errors import ConfigError, UsageError
-from cq.opening import read_file
+from cq.model.source import Skip
+from cq.source.read import read_bytes
 
 MAX_BYTES = 1024 * 1024
 _FILES = (".importlinter", "setup.cfg", "pyproject.toml")
@@ -22,10 +24,10 @@ _FILES = (".importlinter", "setup.cfg", "pyproject.toml")
 def read_contracts(root: Path, match: Callable[[str], set[str]]) -> tuple[ArchitectureConfig, list[str]]:
     """The rules, and the contracts that are not read, each with why. UsageError where there are none."""
     for name in _FILES:
-        try:
-            text = read_file(root / name, MAX_BYTES).decode("utf-8", "replace")
-        except OSError:
+        raw = read_bytes(os.fspath(root), name, MAX_BYTES)
+        if isinstance(raw, Skip):
             continue
+        text = raw.decode("utf-8", "replace")
         contracts = _read_toml(name, text) if name.endswith(".toml") else _read_ini(name, text)
         if contracts:
             rules: list[ArchitectureRule] = []

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
@@ -10,9 +11,10 @@ import msgspec
 
 from cq.model.config import ArchitectureConfig, ArchitectureRule
 from cq.model.errors import ConfigError, UsageError, suggest
-from cq.opening import read_file
+from cq.model.source import Skip
 from cq.snapshot.target import module_name
 from cq.source.files import PathFilter
+from cq.source.read import read_bytes
 
 if TYPE_CHECKING:
     from cq.snapshot.snapshot import Snapshot
@@ -86,12 +88,10 @@ def read_rules(snapshot: Snapshot, name: str) -> ArchitectureConfig:
     """Those of a file, else those of the configuration."""
     config = snapshot.config.architecture
     if name:
-        try:
-            text = read_file(snapshot.root / name, MAX_BYTES + 1)
-        except OSError as error:
-            raise UsageError(f"--rules {name} cannot be read: {error.strerror}", hint="give a TOML file") from None
-        if len(text) > MAX_BYTES:
-            raise UsageError(f"--rules {name} is longer than {MAX_BYTES:,} bytes", hint="split the rules")
+        text = read_bytes(os.fspath(snapshot.root), name, MAX_BYTES)
+        if isinstance(text, Skip):
+            hint = f"give a TOML file below the root, of at most {MAX_BYTES:,} bytes"
+            raise UsageError(f"--rules {name} is not read: {text.reason.replace('_', ' ')}", hint=hint)
         try:
             table: Any = msgspec.toml.decode(text)
             table = table.get("architecture", table)

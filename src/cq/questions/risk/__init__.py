@@ -34,7 +34,6 @@ from cq.model.errors import ConfigError, UsageError, suggest
 from cq.model.history import Change
 from cq.model.source import Skip
 from cq.model.status import Degraded
-from cq.opening import read_file
 from cq.questions.risk.flows import Analysis, Row, RowStep, analyze
 from cq.questions.risk.program import TextProgram
 from cq.risk.engine import Engine
@@ -57,6 +56,7 @@ Action = Literal["flows", "explain", "rules", "coverage"]
 Mode = Literal["default", "strict"]
 MODES: tuple[Mode, ...] = get_args(Mode)
 _MAX_RULES = 1024 * 1024  # bytes of a file with rules
+_MAX_BASELINE = 64 * 1024 * 1024
 _SHOWN = 12  # rows of one list of coverage
 
 
@@ -235,10 +235,11 @@ def _find_earlier(snapshot: Snapshot, options: RiskOptions, own_rules: OwnRules)
 
 def _read_baseline(snapshot: Snapshot, name: str) -> frozenset[str]:
     """The fingerprints in a file that this question wrote."""
-    try:
-        text = read_file(snapshot.root / name).decode("utf-8", "replace")
-    except OSError as error:
-        raise UsageError(f"--baseline {name} cannot be read: {error.strerror}", hint="give a file") from None
+    raw = read_bytes(os.fspath(snapshot.root), name, _MAX_BASELINE)
+    if isinstance(raw, Skip):
+        why = raw.reason.replace("_", " ")
+        raise UsageError(f"--baseline {name} is not read: {why}", hint="give a file below the root")
+    text = raw.decode("utf-8", "replace")
     found = frozenset(re.findall(r'"(?:fingerprint|cq/v1)":\s*"([0-9a-f]{12})"', text))
     if not found and text.strip() and '"results"' not in text:
         hint = "write one with `cq risk --all --format jsonl`, or sarif"
@@ -481,13 +482,13 @@ def read_own_rules(root: Path, names: Sequence[str]) -> OwnRules:
     return tuple(found)
 
 
-def open_risk(reader: Reader, tree: Tree, config: RiskConfig, only: Sequence[str]) -> RiskExport:
+def open_risk(reader: Reader, tree: Tree, root: Path, config: RiskConfig, only: Sequence[str]) -> RiskExport:
     """The rows of an export. Nothing is followed where none of the artifacts that are written holds any of it."""
     from cq.questions.risk.rows import RiskExport
 
     relations = Relations(IndexedFiles(reader, tree))
     is_needed = not only or any(name == "chunks" or name.startswith("risk_") for name in only)
-    return RiskExport(relations, config, read_own_rules(Path(tree.root), config.rules), is_needed=is_needed)
+    return RiskExport(relations, config, read_own_rules(root, config.rules), is_needed=is_needed)
 
 
 def _languages() -> list[str]:

@@ -198,7 +198,7 @@ def open_workspace(args: Namespace, on_progress: Callable[[Progress], None] | No
     options["disk_seconds"] = given.get("disk_seconds") or 0.0
     options["resident"] = cli.resident
     options["max_stale"] = given.get("max_stale") or 0.0
-    as_of = given.get("as_of") or "latest"
+    as_of = "latest" if given.get("as_of") is None else given["as_of"]
     root, another = args.root, as_of.removeprefix("path:")
     if another != as_of:
         if root:

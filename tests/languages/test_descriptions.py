@@ -23,13 +23,14 @@ from cq.questions.q.rules import Patterns
 from cq.questions.tests_for import suites
 from cq.snapshot import arrows
 from cq.source import segments
+from cq.syntax import tokens
 from cq.syntax.language import Syntax
 
 FOLDER = Path(languages.__file__).parent / "languages"
 DESCRIPTIONS = sorted(FOLDER.glob("*/*.toml"))
 KNOWN = sorted(FOLDER.glob("*/known/*.toml"))
 TABLES: dict[str, type[Any]] = {
-    "exceptions": handlers.Table, "linking": Rules, "packages": arrows.Packages,
+    "exceptions": handlers.Table, "highlights": tokens.Highlights, "linking": Rules, "packages": arrows.Packages,
     "patterns": Patterns, "segments": segments.Rules, "syntax": Syntax, "tests": suites.TestRules,
 }  # fmt: skip
 SCHEMAS: dict[str, type[Any]] = {

@@ -277,8 +277,8 @@ def test_aliases_of_types_are_referred_to_as_references_says(tmp_path: Path, nam
         answer = workspace.references(ReferencesOptions(target, certain=True, servers=False))
     (node,) = graph.nodes
     assert (set(node.references), node.by_name) == (files, False)
-    listed = {finding.location.path for finding in answer.sections[0].findings if finding.location is not None}
-    assert listed == files
+    (section,) = (section for section in answer.sections if section.kind == "references")
+    assert {finding.location.path for finding in section.findings if finding.location is not None} == files
 
 
 def test_types_of_parameters_that_are_aliases_have_a_place(tmp_path: Path):

@@ -126,5 +126,5 @@ def test_slices_and_words(workspace: Workspace):
     assert workspace.context("nobody").found == 0
     with pytest.raises(UsageError, match="context of what"):
         workspace.context(ContextOptions())
-    with pytest.raises(UsageError, match="at least 200"):
+    with pytest.raises(UsageError, match="at least 150"):
         workspace.context(ContextOptions(("tax",), page=Page(0, 20)))

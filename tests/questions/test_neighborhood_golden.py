@@ -96,16 +96,16 @@ def test_a_method_of_rxjs(tmp_path: Path):
             "callers": [
                 "AnimationFrameAction.ts:25 recycleAsyncId",
                 "AsapAction.ts:25 recycleAsyncId",
-                "AsyncAction.ts:88 execute",
                 "AsyncAction.ts:20 schedule?",
+                "AsyncAction.ts:88 execute?",
                 "AsyncAction.ts:133 unsubscribe?",
             ],
             "callees": ["intervalProvider.ts:26 clearInterval?"],
             "references": [
                 "AnimationFrameAction.ts:30 recycleAsyncId",
                 "AsapAction.ts:30 recycleAsyncId",
-                "AsyncAction.ts:111 recycleAsyncId",
                 "AsyncAction.ts:53 recycleAsyncId?",
+                "AsyncAction.ts:111 recycleAsyncId?",
                 "AsyncAction.ts:143 recycleAsyncId?",
             ],
             "implementations": [

@@ -684,5 +684,7 @@ def test_every_example_of_the_docs_is_taken(tree: Open, tmp_path: Path):
     examples += re.findall(r"^cq q '([^@].*)'(?: --format \w+)?$", page, re.MULTILINE)
     assert len(examples) > 40
     workspace = tree(**CHAIN, d_rs="fn f() {}\n", e_ts="f()\n", f_json="{}\n")
+    (workspace.root / "packages/app").mkdir(parents=True)
+    (workspace.root / "packages/app/tsconfig.json").write_text("{}")  # what an example names
     for example in examples:
         workspace.q(example)

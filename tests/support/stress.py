@@ -29,7 +29,7 @@ from cq.store.head import find_data
 from cq.store.read import Reader
 from cq.workspace import Workspace
 
-_TIME = re.compile(rb'"generatedAt": "[^"]*"')
+_TIME = re.compile(rb'"generatedAt": "[^"]*"|"timingsMs": \{[^}]*\}')
 _OF_VECTORS = ("dense_vectors", "index_state", "manifest")  # they tell of vectors
 SECONDS = 120  # after which a command that hangs is a failure
 

@@ -204,6 +204,7 @@ SPECIAL: dict[tuple[str, str], tuple[dict[str, Any], dict[str, Any]]] = {
     ("risk", "source"): ({}, {"source": ["local"]}),
     ("risk", "from"): ({}, {"from": "app/store.py"}),
     ("risk", "to"): ({}, {"to": "app/store.py"}),
+    ("risk", "new_since"): ({}, {"new_since": "HEAD"}),
     ("risk", "baseline"): ({}, {"baseline": "known.jsonl"}),
     ("risk", "mode"): ({}, {"mode": "strict"}),
     ("risk", "test"): ({"target": ["rules"]}, {"test": True}),

@@ -232,4 +232,6 @@ def read_tree(folder: Path) -> dict[str, bytes]:
     found = {path.relative_to(folder).as_posix(): path for path in sorted(folder.rglob("*")) if path.is_file()}
     texts = {name: path.read_bytes() for name, path in found.items() if not name.endswith("manifest.json")}
     shutil.rmtree(folder)
-    return {name: re.sub(rb'"generatedAt": *"[^"]*"', b"", text) for name, text in texts.items()}
+    return {
+        name: re.sub(rb'"generatedAt": *"[^"]*"|"timingsMs": *\{[^}]*\}', b"", text) for name, text in texts.items()
+    }

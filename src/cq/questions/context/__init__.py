@@ -79,7 +79,7 @@ class ContextOptions(Options, frozen=True):
         self.page.check()
         if not self.targets and self.changed is None:
             raise UsageError("context of what?", hint="give a TARGET, words, or --changed")
-        least = {"text": 200, "json": 600}[self.page.measure]
+        least = {"text": 150, "json": 600}[self.page.measure]
         if 0 < self.page.budget < least:
             raise UsageError(f"--budget {self.page.budget} is too small", hint=f"it is at least {least}")
 

@@ -13,6 +13,8 @@ from cq.surfaces.render.read import render_plain_rows
 
 def write(answer: Answer, args: Namespace) -> int:
     if args.format == "plain" and answer.found:
-        sys.stdout.write(render_plain_rows(answer) if args.links or args.blame else render_source(answer))
+        sys.stdout.write(
+            render_plain_rows(answer) if vars(args).get("links") or vars(args).get("blame") else render_source(answer)
+        )
         return 0
     return print_answer(answer, args)

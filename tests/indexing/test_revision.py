@@ -91,7 +91,7 @@ def test_a_folder_of_the_repository_and_a_bare_clone(root: Path, tmp_path: Path)
 
 @pytest.mark.parametrize("ref", ["nosuch", "-x", "", "HEAD~99", "--all", "HEAD:a.py", "main..HEAD"])
 def test_a_name_of_no_commit_is_an_error(root: Path, tmp_path: Path, ref: str):
-    with Workspace.open(root, index_dir=tmp_path / "i") as workspace, pytest.raises(CqError, match="--as-of"):
+    with Workspace.open(root, index_dir=tmp_path / "i") as workspace, pytest.raises(CqError, match="the revision"):
         workspace.at(ref)
 
 

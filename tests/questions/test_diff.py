@@ -230,3 +230,9 @@ def test_the_same_two_states_give_the_same_bytes(repository: Repository):
     assert (first.summary, first.sections) == (second.summary, second.sections)
     assert first.summary["diff_id"].startswith("diff_")
     assert json.loads(json.dumps(first.summary))["breaking"] == 1
+    (repository.root / "app.py").write_text("")
+    here = repository.diff("HEAD").summary["diff_id"]
+    (repository.root / "app.py").write_text(APP)
+    repository.diff("HEAD")
+    (repository.root / "app.py").write_text("")
+    assert repository.diff("HEAD").summary["diff_id"] == here  # whatever the work tree was meanwhile

@@ -30,7 +30,7 @@ def resolve_revision(root: Path, ref: str) -> Revision:
         return find_revision(os.fspath(root), ref)
     except GitError as error:
         hint = "give a commit, branch or tag of the repository, as git names them: HEAD~3, main, v1.2"
-        raise UsageError(f"--as-of {ref}: {error}", hint=hint) from None
+        raise UsageError(f"the revision {ref!r}: {error}", hint=hint) from None
 
 
 def resolve_parting(root: Path, one: str, other: str) -> str:
@@ -58,7 +58,7 @@ def refresh_revision(
             work.forget_oldest()
             return report
     except GitError as error:
-        raise UsageError(f"--as-of {revision.ref}: {error}", hint="`git fsck` looks at the repository") from None
+        raise UsageError(f"the revision {revision.ref!r}: {error}", hint="`git fsck` looks at the repository") from None
 
 
 class _RevisionRefresh(TreeRefresh):

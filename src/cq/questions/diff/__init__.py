@@ -198,11 +198,16 @@ def _name(snapshot: Snapshot) -> str:
 
 def _identify(before: Snapshot, after: Snapshot, options: DiffOptions) -> str:
     """Of what was compared and how: the same inputs, the same id."""
-    states = [
-        each.index.revision.tree if each.index.revision else str(each.tree.generation) for each in (before, after)
-    ]
+    states = [each.index.revision.tree if each.index.revision else _digest(each) for each in (before, after)]
     asked = [*states, *options.only, "", *options.path, "", *options.languages, str(options.public)]
     return f"diff_{content_hash(chr(0).join(asked).encode())[:16]}"
+
+
+def _digest(snapshot: Snapshot) -> str:
+    """Of the files of a work tree, by their paths and texts."""
+    reader, tree = snapshot.reader, snapshot.tree.id
+    texts = reader.hashes(tree, reader.all_paths(tree))
+    return content_hash("\n".join(f"{path} {texts[path][0]}" for path in sorted(texts)).encode())
 
 
 def _tell(counts: Counter[str], files: int, moved: int) -> str:
